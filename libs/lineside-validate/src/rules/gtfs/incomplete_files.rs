@@ -1,8 +1,7 @@
-//! What of a schedule no rule saw, and how many rules had nothing to look at for it.
+//! The parts of a schedule that no rule checked, and the number of rules that were skipped for them.
 //!
-//! A row with a value that cannot be read is not there for other rules, and those that rely on all of
-//! its file are passed over, as the reference validator has it. Whoever mends the value gets to see
-//! what they say only then, and should know that beforehand.
+//! As in the reference validator, other rules do not see a row with an unreadable value, and rules that need the whole
+//! file are skipped. Their findings appear only after the value is fixed, so users should know of them beforehand.
 
 use lineside_formats::gtfs::fields::LOCATIONS;
 use serde::{Deserialize, Serialize};
@@ -10,53 +9,53 @@ use serde::{Deserialize, Serialize};
 use super::flex;
 use crate::gtfs::{GtfsFeed, GtfsFile, ReadStatus};
 
-/// Codes whose rules are about many files, and are asked of those that are there whole.
+/// Codes of rules about many files, which check those files that are complete.
 const ASKED_BY_FILE: [&str; 4] =
     ["foreign_key_violation", "duplicate_key", "missing_recommended_file", "missing_required_file"];
 
-/// What is lacking of a file.
+/// The missing part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingPart {
-    /// Rows that could not be read.
+    /// Unreadable rows.
     Rows,
-    /// What follows a row that is too large.
+    /// The rows after a row that is too large.
     Rest,
-    /// All rows, as the header is wrong.
+    /// All rows, because the header is invalid.
     Header,
-    /// All rows, as the text is in UTF-16.
+    /// All rows, because the text is in UTF-16.
     Encoding,
-    /// Zones of services on demand that could not be read, some of them or all.
+    /// Some or all zones of demand-responsive services, because they are unreadable.
     Zones,
-    /// Everything: there is nothing in the file.
+    /// All contents: the file is empty.
     Content,
-    /// The file, without which no schedule is.
+    /// The file itself, which every schedule needs.
     File,
 }
 
-/// A file of which rules did not see all.
+/// A file that rules did not see completely.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncompleteFile {
-    /// The file's name.
+    /// The name of the file.
     pub filename: String,
-    /// What is lacking of it.
+    /// The missing part.
     pub lack: MissingPart,
-    /// Rows that could not be read and were left out, as far as the file was read.
+    /// The number of unreadable rows that were left out, as far as the file was read.
     pub rows: u64,
-    /// Codes whose rules were passed over as they rely on the whole file.
+    /// The number of codes whose rules were skipped because they need the whole file.
     pub rules: u64,
 }
 
 impl IncompleteFile {
-    /// All such files of a schedule, in the order of the reference.
+    /// Returns all such files of a schedule, in the order of the reference.
     pub fn list_for_feed(feed: &GtfsFeed) -> Vec<IncompleteFile> {
         let tables =
             GtfsFile::ALL.into_iter().filter_map(|file| IncompleteFile::for_file(feed, file));
         tables.chain(IncompleteFile::for_zones(feed)).collect()
     }
 
-    /// How many findings of a code may have been hidden at most; `None` if nobody knows, as where its rule relies on the whole
-    /// file.
+    /// Returns an upper bound of the hidden findings of a code; `None` if unknown, for example if its rule needs the
+    /// whole file.
     pub fn max_hidden_findings(&self, code: &str) -> Option<u64> {
         let file =
             GtfsFile::from_name(&self.filename).filter(|_| self.lack == MissingPart::Rows)?;
@@ -65,7 +64,7 @@ impl IncompleteFile {
         if ASKED_BY_FILE.contains(&code) || relying.any(has_code) {
             return None;
         }
-        // Of each row a code may be told once for each of its fields.
+        // A code may be reported once for each field of a row.
         Some(self.rows.saturating_mul(file.file_spec().fields.len() as u64))
     }
 
@@ -111,7 +110,7 @@ mod tests {
         gtfs::{TextSource, load_feed},
     };
 
-    /// What is lacking of `levels.txt` with these rows below its header, when so many threads read it.
+    /// Returns the incomplete `levels.txt` with these rows below its header, read by this number of threads.
     fn of_levels(rows: impl Into<Vec<u8>>, threads: usize) -> Option<IncompleteFile> {
         let source = TextSource::default().with_file("levels.txt", rows);
         let context = ValidationContext { today: date(2026, 6, 15), country: None, threads };

@@ -1,5 +1,4 @@
-//! The rules over GTFS schedules, in families: one file for each rule, one page for each kind of
-//! notice.
+//! Rules over GTFS schedules, in families: one file for each rule, and one page for each kind of notice.
 
 mod basics;
 mod fares;
@@ -25,8 +24,8 @@ use crate::{
 /// A rule over a schedule.
 pub type GtfsRule = Rule<GtfsFeed, GtfsFile>;
 
-/// All rules. Those that take longest stand first, so that threads end together; the first of them join the rows of each
-/// trip, and the last need no join, so that nobody waits for it.
+/// Returns all rules. The slowest come first, so that all threads end at about the same time. The first ones join the
+/// rows of each trip; the last ones need no join, so they do not wait for one.
 pub fn gtfs_rules() -> impl Iterator<Item = &'static GtfsRule> {
     let families = [
         shapes::LONG_RULES,
@@ -43,7 +42,7 @@ pub fn gtfs_rules() -> impl Iterator<Item = &'static GtfsRule> {
     families.into_iter().flatten().copied()
 }
 
-/// All kinds of notices that a schedule may get.
+/// Returns all kinds of notices about a schedule.
 pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     gtfs::simple::KINDS
         .iter()
@@ -56,7 +55,7 @@ pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
 ///
 /// # Errors
 ///
-/// If a file cannot be opened or inflated.
+/// Returns an error if a file cannot be opened or inflated.
 pub fn validate_feed(
     source: &dyn FileSource,
     context: &ValidationContext,
@@ -67,12 +66,12 @@ pub fn validate_feed(
     Ok((feed, errors))
 }
 
-/// The same until it is stopped: it ends within a moment then, and gives nothing. What was found so far is not all, and
-/// tells nothing.
+/// Reads a schedule and runs all rules over it until cancelled. Returns `None` soon after it was cancelled; the notices
+/// are then incomplete and should be discarded.
 ///
 /// # Errors
 ///
-/// If a file cannot be opened or inflated.
+/// Returns an error if a file cannot be opened or inflated.
 pub fn validate_feed_until(
     source: &dyn FileSource,
     context: &ValidationContext,
@@ -80,7 +79,7 @@ pub fn validate_feed_until(
     notices: &mut Notices,
 ) -> Result<Option<(GtfsFeed, Vec<SystemError>)>, lineside_formats::Error> {
     let mut feed = match gtfs::load_feed_until(source, context, stop, notices) {
-        // What was stopped there looks like a file that breaks off.
+        // A cancelled read looks like a truncated file.
         _ if stop.is_cancelled() => return Ok(None),
         read => read?,
     };
@@ -119,7 +118,7 @@ mod tests {
 
     const CONTEXT: ValidationContext =
         ValidationContext { today: date(2026, 6, 15), country: None, threads: 2 };
-    /// Rows that rules without an end have gone through.
+    /// The number of rows that the endless rules have visited.
     static SEEN: AtomicU64 = AtomicU64::new(0);
 
     static BY_ROWS: GtfsRule = GtfsRule {
@@ -167,13 +166,13 @@ mod tests {
             running.join().unwrap()
         });
         assert_eq!(errors, []);
-        // Who asks afterwards is no rule, and is not stopped.
+        // Later readers are not rules, and are not cancelled.
         feed.detach_cancel();
         assert_eq!(feed.table(GtfsFile::StopTimes).rows().map(u64::from).max(), Some(19_999));
         assert_eq!(feed.row_groups(GtfsFile::StopTimes, "trip_id").rows_of_code(0).len(), 40);
     }
 
-    /// One zone, two zones, one trip that take long by themselves.
+    /// Returns schedules with one zone, two zones and one trip, each of which takes long to check.
     fn long() -> [(&'static str, TextSource); 3] {
         const N: i32 = 800;
         let comb = |id: &str, place: &dyn Fn(i32, i32) -> (i32, i32)| {
@@ -241,17 +240,17 @@ mod tests {
                 let stop = CancelToken::after(stopped_at);
                 let looked = validate_feed_until(&source, &context, &stop, &mut Notices::new(1));
                 assert!(looked.unwrap().is_none(), "{name}");
-                // Each rule asks once more, and ends.
+                // Each rule checks the token once more and ends.
                 let more = stop.asked() - stopped_at;
                 assert!(more < 300, "{name}: asked {more} times after it was stopped");
             }
         }
-        // The second look is at each of two zones, and at both together.
+        // The second schedule checks each of two zones, and their overlap.
         let [zone, zones, trip] = asked[..] else { panic!("{asked:?}") };
         assert!(zone > 1_000 && zones > 3 * zone && trip > 3_000, "{asked:?}");
     }
 
-    /// Stops the look when a file is opened.
+    /// A source that cancels the run when a file is opened.
     struct Closing<'a>(TextSource, &'a CancelToken);
 
     impl FileSource for Closing<'_> {

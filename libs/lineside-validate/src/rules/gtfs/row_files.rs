@@ -1,14 +1,14 @@
-//! Which file the lines are in that notices tell without naming one, as the reference does.
+//! The file of the line numbers in notices that do not name a file, as in the reference validator.
 
 use crate::{gtfs::GtfsFile, notice::NoticeKind};
 
-/// Names of fields that hold a line of such a file.
+/// Names of fields with a line number in such a file.
 const LINES: [&str; 5] =
     ["csvRowNumber", "csvRowNumber1", "csvRowNumber2", "currCsvRowNumber", "prevCsvRowNumber"];
-/// Names of fields that say which file it is.
+/// Names of fields that contain the file.
 const FILES: [&str; 3] = ["filename", "childFilename", "file"];
 
-/// What the codes begin with, and the file; the first that fits counts.
+/// Prefixes of codes with their file; the first match counts.
 const BY_CODE: &[(&str, GtfsFile)] = &[
     ("attribution_", GtfsFile::Attributions),
     ("bidirectional_exit_gate", GtfsFile::Pathways),
@@ -71,7 +71,8 @@ const BY_CODE: &[(&str, GtfsFile)] = &[
     ("wrong_parent_location_type", GtfsFile::Stops),
 ];
 
-/// The file of the lines in a kind's notices, where they do not say it and it is always the same.
+/// Returns the file of the line numbers in a kind's notices, if the notices do not name it and it
+/// is always the same.
 pub fn file_of_notice_lines(kind: &NoticeKind) -> Option<GtfsFile> {
     let has = |names: &[&str]| kind.fields.iter().any(|(field, _)| names.contains(field));
     if !has(&LINES) || has(&FILES) {
@@ -91,7 +92,7 @@ mod tests {
         let tells = |kind: &NoticeKind, names: &[&str]| {
             kind.fields.iter().any(|(field, _)| names.contains(field))
         };
-        // Its line is in one of two files.
+        // The line of this kind is in one of two files.
         let is_one = |kind: &&NoticeKind| kind.code != "expired_calendar";
         let lines = notice_kinds().filter(|kind| tells(kind, &LINES) && !tells(kind, &FILES));
         let lines = lines.filter(is_one);

@@ -1,4 +1,4 @@
-//! The keys of the field tables: what identifies a row identifies one row only.
+//! Check of the keys in the field tables: a key identifies only one row.
 
 use hashbrown::HashTable;
 use lineside_formats::gtfs::fields::FieldKind;
@@ -46,7 +46,8 @@ fn check_duplicate_keys(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     }
 }
 
-/// Rows of one group that come in the order of the rest of the key: equal ones are neighbours.
+/// Checks rows of one group, which are in the order of the rest of the key: duplicates are
+/// neighbours.
 fn check_group_keys(
     feed: &GtfsFeed,
     file: GtfsFile,
@@ -153,7 +154,7 @@ impl<'a> RowKey<'a> {
 impl KeyPart<'_> {
     const NOT_GIVEN: u64 = u64::MAX;
 
-    /// A number that is the same for equal values.
+    /// Returns a number that is equal for equal values.
     fn comparable_bits(&self, row: u32) -> u64 {
         match self {
             KeyPart::Text(texts) => texts.code_of_row(row).map(u64::from),

@@ -1,4 +1,4 @@
-//! The references of the field tables: an id that names a row elsewhere names one that is there.
+//! Check of the references in the field tables: the referenced row exists.
 
 use lineside_formats::gtfs::fields::{FieldKind, FieldSpec};
 
@@ -34,7 +34,7 @@ fn check_foreign_keys(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices)
             if !leniency::is_followed(file.file_name(), field) {
                 continue;
             }
-            // Zones of demand-responsive services are GeoJSON, with a rule of their own.
+            // A rule of its own checks references to GeoJSON zones.
             let parents: Option<Vec<_>> =
                 targets.iter().map(|target| parse_target(target)).collect();
             if let Some(parents) = parents {

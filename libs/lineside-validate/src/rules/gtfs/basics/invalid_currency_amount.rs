@@ -1,4 +1,4 @@
-//! Amounts of money with more or fewer decimals than the currency has.
+//! Check of amounts with more or fewer decimals than their currency has.
 
 use super::GtfsRule;
 use crate::{

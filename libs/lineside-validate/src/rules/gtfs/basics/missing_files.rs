@@ -1,4 +1,4 @@
-//! Files that must or should be there because of what else is, or is not.
+//! Checks of files that are required or recommended because other files are present or missing.
 
 use super::GtfsRule;
 use crate::{
@@ -46,7 +46,7 @@ fn check_calendars(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// A feed without stops serves zones, which are GeoJSON.
+/// Checks for `stops.txt`. A feed without it serves GeoJSON zones.
 fn check_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     if !feed.table(GtfsFile::Stops).is_there() && feed.flex_zones().status == ReadStatus::Missing {
         out.add_notice(&MISSING_REQUIRED_FILE, |sample| {
@@ -55,7 +55,7 @@ fn check_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// Who translates has to say from which language.
+/// Checks for `feed_info.txt`. Translations need its language as their source.
 fn check_feed_info(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     if !feed.table(GtfsFile::FeedInfo).is_there() {
         let is_needed = feed.table(GtfsFile::Translations).is_there();
@@ -65,7 +65,7 @@ fn check_feed_info(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// Lines on a map need shapes, unless a feed serves nothing but zones or groups of stops.
+/// Checks for shapes, unless the feed serves only zones or groups of stops.
 fn check_shapes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let has_groups = !feed.table(GtfsFile::LocationGroups).is_empty();
     let serves_zones = serves_only_by_field(feed, "location_id");
@@ -77,7 +77,7 @@ fn check_shapes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// Whether there is a stop time that names its place by this field instead of a stop.
+/// Returns true if some stop time has this field instead of a stop.
 fn serves_only_by_field(feed: &GtfsFeed, field: &'static str) -> bool {
     let table = feed.table(GtfsFile::StopTimes);
     let (places, stops) = (table.text_column(field), table.text_column("stop_id"));

@@ -1,4 +1,4 @@
-//! Names that riders read, in one case only.
+//! Check of names for riders that are all in upper case or all in lower case.
 
 use super::GtfsRule;
 use crate::{
@@ -54,11 +54,11 @@ fn check_mixed_case(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// Whether a text is one word of small letters, or several words none of which has letters of both
-/// cases. Words are what stands between signs that are no letters; those of one letter do not count.
+/// Returns true if a text is one lower-case word, or several words none of which mixes cases. Words are separated by
+/// characters other than letters; words of one letter do not count.
 fn is_in_one_case(text: &str) -> bool {
     let mut words: Vec<&str> = text.split(|c: char| !is_letter(c)).collect();
-    // A run of signs parts two words once, and signs at the end part nothing.
+    // A run of separators separates words once, and separators at the end have no effect.
     let leading = words.first().is_some_and(|first| first.is_empty());
     words.retain(|word| !word.is_empty());
     if leading && !words.is_empty() {

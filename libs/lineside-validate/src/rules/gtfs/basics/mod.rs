@@ -1,5 +1,5 @@
-//! What the field tables say by themselves: keys, references, ranges, names; and which files there
-//! must be. The pages of what is said while files are read stand here too.
+//! Rules that follow from the field tables: keys, references, ranges, names and required files. The
+//! folder also has the pages of the notices that the reader reports.
 
 mod duplicate_key;
 mod foreign_key_violation;
@@ -13,7 +13,7 @@ mod start_and_end_range;
 use super::GtfsRule;
 pub(super) use foreign_key_violation::KIND as FOREIGN_KEY_VIOLATION;
 
-/// The rule of this family that takes longest.
+/// The slowest rule of this family.
 pub(super) static LONG_RULES: &[&GtfsRule] = &[&duplicate_key::RULE];
 
 /// The other rules of this family.

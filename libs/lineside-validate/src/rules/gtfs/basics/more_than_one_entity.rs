@@ -1,4 +1,4 @@
-//! A file about the whole feed with several rows.
+//! Check of a file about the whole feed with several rows.
 
 use super::GtfsRule;
 use crate::{

@@ -1,4 +1,4 @@
-//! Coordinates that nobody means: around 0, 0 and at the poles.
+//! Check of coordinates that are surely wrong: near 0, 0 and at the poles.
 
 use lineside_formats::gtfs::fields::LOCATIONS;
 
@@ -37,9 +37,9 @@ static NEAR_POLE: NoticeKind = NoticeKind {
     page: include_str!("point_near_pole.md"),
 };
 
-/// Degrees around 0, 0 in which no transit runs: the sea off Ghana.
+/// The distance from 0, 0 in degrees within which no transit runs: the sea off Ghana.
 const ORIGIN_DEGREES: f64 = 1.0;
-/// From which latitude on no transit runs.
+/// The latitude from which no transit runs.
 const POLE_DEGREES: f64 = 89.0;
 
 /// O(n).

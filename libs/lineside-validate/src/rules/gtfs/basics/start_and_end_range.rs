@@ -1,4 +1,4 @@
-//! Spans of time that end before they begin, or at once.
+//! Check of time spans that end before they begin, or are empty.
 
 use super::GtfsRule;
 use crate::{
@@ -39,7 +39,8 @@ static OUT_OF_ORDER: NoticeKind = NoticeKind {
     page: include_str!("start_and_end_range_out_of_order.md"),
 };
 
-/// A span: its file and id, its fields, whether it may be empty, and how its values are written.
+/// A span: its file and id, its start and end fields, a flag that allows empty spans, and the
+/// format of its values.
 type Span = (GtfsFile, Option<&'static str>, &'static str, &'static str, bool, fn(i32) -> String);
 
 const SPANS: [Span; 5] = [

@@ -1,4 +1,4 @@
-//! Cards and tickets that nobody can tell apart.
+//! Check of fare media that cannot be distinguished.
 
 use std::collections::{HashMap, hash_map::Entry};
 

@@ -1,4 +1,4 @@
-//! Rules for joining legs at a place of which only one side is named.
+//! Check of leg join rules that name only one of the two stops.
 
 use super::GtfsRule;
 use crate::{

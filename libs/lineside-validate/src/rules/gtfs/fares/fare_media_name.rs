@@ -1,4 +1,4 @@
-//! Cards and apps without a name by which riders ask for them.
+//! Check of cards and apps without a name.
 
 use super::GtfsRule;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 
 pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[], files: &[], check: check_media_names };
 
-/// `fare_media_type` of what goes by a name: transit cards and apps.
+/// The values of `fare_media_type` that need a name: transit cards and apps.
 const NAMED: [i32; 2] = [2, 4];
 
 /// O(n).

@@ -1,4 +1,4 @@
-//! Fare products whose price for riders of no special kind cannot be told.
+//! Check of fare products with several default rider categories, whose standard price is ambiguous.
 
 use super::GtfsRule;
 use crate::{
@@ -26,7 +26,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("fare_product_with_multiple_default_rider_categories.md"),
 };
 
-/// `is_default_fare_category` of the category of most riders.
+/// The `is_default_fare_category` of a default category.
 const IS_DEFAULT: i32 = 1;
 
 /// O(n).

@@ -1,4 +1,4 @@
-//! Fare transfer rules: how often one may change, and for how long.
+//! Checks of the counts and durations in fare transfer rules.
 
 use super::GtfsRule;
 use crate::{
@@ -51,7 +51,7 @@ static FORBIDDEN: NoticeKind = NoticeKind {
     page: include_str!("fare_transfer_rule_with_forbidden_transfer_count.md"),
 };
 
-/// `transfer_count` of rules that let one change as often as one likes.
+/// The `transfer_count` for an unlimited number of transfers.
 const ANY_NUMBER: i32 = -1;
 
 /// O(n).
@@ -72,7 +72,7 @@ fn check_transfer_rules(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
             (None, Some(_)) => say(&TYPE_WITHOUT_LIMIT, out),
             _ => {}
         }
-        // How often only means something where one stays within the same group of legs.
+        // A transfer count is valid only within one group of legs.
         let is_same_group = from.get(row).is_some() && from.get(row) == to.get(row);
         match (is_same_group, counts.get(row)) {
             (true, Some(count)) if count < ANY_NUMBER || count == 0 => {

@@ -1,4 +1,4 @@
-//! Timeframes of one group and service that hold at the same time.
+//! Check of overlapping timeframes of one group and service.
 
 use super::GtfsRule;
 use crate::{
@@ -24,14 +24,14 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("timeframe_overlap.md"),
 };
 
-/// O(n log n): each is compared with the one that begins before it.
+/// O(n log n): each timeframe is compared with the one that begins before it.
 fn check_timeframe_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Timeframes);
     let (groups, services) =
         (table.text_column("timeframe_group_id"), table.text_column("service_id"));
     let (starts, ends) = (table.number_column("start_time"), table.number_column("end_time"));
     let key = |row: u32| (groups.code_of_row(row), services.code_of_row(row));
-    // Without times they hold all day; as empty spans, they overlap with nothing here.
+    // A timeframe without times is valid all day; as an empty span it overlaps with nothing here.
     let span = |row: u32| (starts.get_or(row, 0), ends.get_or(row, 0));
     let mut rows: Vec<u32> = table.rows().collect();
     rows.sort_by_key(|&row| (key(row), span(row)));

@@ -1,4 +1,4 @@
-//! Timeframes with half a span, or beyond the day.
+//! Check of timeframes with only one of both times, or with a time after midnight.
 
 use super::GtfsRule;
 use crate::{
@@ -28,7 +28,7 @@ static BEYOND: NoticeKind = NoticeKind {
     page: include_str!("timeframe_start_or_end_time_greater_than_twenty_four_hours.md"),
 };
 
-/// The end of the day, in seconds; days in timeframes are local ones, which end at midnight.
+/// The end of the day, in seconds. Timeframes use local days, which end at midnight.
 const MIDNIGHT: i32 = 24 * 3_600;
 
 /// O(n).

@@ -1,4 +1,4 @@
-//! Booking rules whose fields do not go together.
+//! Checks of booking rules with contradictory fields.
 
 use super::GtfsRule;
 use crate::{
@@ -114,7 +114,7 @@ static NO_LAST_TIME: NoticeKind = NoticeKind {
     page: include_str!("missing_prior_notice_last_time.md"),
 };
 
-/// `booking_type`: at the time of travel, on the same day, on days before.
+/// The values of `booking_type`: real time, same day, prior days.
 const REAL_TIME: i32 = 0;
 const SAME_DAY: i32 = 1;
 const PRIOR_DAY: i32 = 2;
@@ -181,7 +181,7 @@ impl<'a> BookingRules<'a> {
         });
     }
 
-    /// What may not be there, and what must, for each type of booking.
+    /// Checks the forbidden and the required fields of each booking type.
     fn check_booking_type(&self, row: u32, out: &mut Notices) {
         let (kind, fields): (_, &[&str]) = match self.types.get(row) {
             Some(REAL_TIME) => (&FORBIDDEN_REAL_TIME, &REAL_TIME_FIELDS),

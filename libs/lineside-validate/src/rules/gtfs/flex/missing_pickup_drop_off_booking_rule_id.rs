@@ -1,4 +1,4 @@
-//! Riders must telephone, and nobody says whom.
+//! Check of stop times that require a phone call and have no booking rule.
 
 use super::GtfsRule;
 use crate::{
@@ -24,10 +24,10 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("missing_pickup_drop_off_booking_rule_id.md"),
 };
 
-/// `pickup_type` and `drop_off_type`: one must telephone the agency.
+/// The `pickup_type` and `drop_off_type` that require a call to the agency.
 const MUST_PHONE: i32 = 2;
 
-/// O(n), and nothing where there are no booking rules or types.
+/// O(n); returns at once if there are no booking rules or types.
 fn check_booking_rule_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
     if !feed.table(GtfsFile::BookingRules).is_there() {

@@ -1,4 +1,4 @@
-//! Rules about services on demand: zones, windows and booking.
+//! Rules about demand-responsive services: zones, windows and booking.
 
 mod booking;
 mod missing_pickup_drop_off_booking_rule_id;

@@ -1,4 +1,4 @@
-//! Where a stop time takes place: at one stop, in one group of stops or in one zone.
+//! Check that a stop time has exactly one stop, group of stops or zone.
 
 use super::GtfsRule;
 use crate::{

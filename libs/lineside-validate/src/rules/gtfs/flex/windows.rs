@@ -1,4 +1,4 @@
-//! Windows of time in which riders are picked up, and what does not go with them.
+//! Checks of pickup and drop-off windows, and of the fields that exclude them.
 
 use super::GtfsRule;
 use crate::{
@@ -77,10 +77,11 @@ static CONTINUOUS_KIND: NoticeKind = NoticeKind {
     page: include_str!("forbidden_continuous_pickup_drop_off.md"),
 };
 
-/// `pickup_type` and `drop_off_type`: as scheduled (also if empty), and on request to the driver.
+/// The values of `pickup_type` and `drop_off_type` for scheduled service (also if empty), and for
+/// requests to the driver.
 const REGULAR: i32 = 0;
 const ON_REQUEST_TO_DRIVER: i32 = 3;
-/// `continuous_pickup` and `continuous_drop_off`: not along the way (also if empty).
+/// The `continuous_pickup` and `continuous_drop_off` for no service along the way (also if empty).
 const NOT_CONTINUOUS: i32 = 1;
 
 struct PickupWindows<'a> {
@@ -90,7 +91,7 @@ struct PickupWindows<'a> {
 }
 
 impl<'a> PickupWindows<'a> {
-    /// The windows of all stop times; none if the file has no column for them.
+    /// Returns the windows of all stop times; `None` if the file has no column for them.
     fn from_feed(feed: &'a GtfsFeed) -> Option<PickupWindows<'a>> {
         const FIELDS: [&str; 2] = ["start_pickup_drop_off_window", "end_pickup_drop_off_window"];
         let table = feed.table(GtfsFile::StopTimes);
@@ -102,7 +103,7 @@ impl<'a> PickupWindows<'a> {
         })
     }
 
-    /// The window of a row; either end may be missing, not both.
+    /// Returns the window of a row. Either end may be missing, not both.
     fn get(&self, row: u32) -> Option<(Option<i32>, Option<i32>)> {
         let window = (self.starts.get(row), self.ends.get(row));
         (window != (None, None)).then_some(window)
@@ -114,7 +115,7 @@ impl<'a> PickupWindows<'a> {
     }
 }
 
-/// O(n), and nothing where there are no windows.
+/// O(n); returns at once if there are no windows.
 fn check_pickup_windows(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let Some(windows) = PickupWindows::from_feed(feed) else { return };
     let table = windows.table;
@@ -149,7 +150,7 @@ fn check_pickup_windows(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     }
 }
 
-/// O(n), and nothing where there are no windows.
+/// O(n); returns at once if there are no windows.
 fn check_continuous_service(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let Some(windows) = PickupWindows::from_feed(feed) else { return };
     let (routes, trips) = (feed.table(GtfsFile::Routes), feed.table(GtfsFile::Trips));

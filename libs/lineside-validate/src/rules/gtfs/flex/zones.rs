@@ -1,5 +1,4 @@
-//! Zones: ids that mean two places, zones that are not there, and zones among which a rider could be
-//! anywhere.
+//! Checks of zones: duplicate ids, missing zones, and overlapping zones with ambiguous stop times.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -55,17 +54,17 @@ static OVERLAP: NoticeKind = NoticeKind {
     page: include_str!("overlapping_zone_and_pickup_drop_off_window.md"),
 };
 
-/// Pairs of stop times that are compared in one trip; trips on demand have a few.
+/// The largest number of pairs of stop times that are compared in a trip; demand-responsive trips have a few.
 const PAIRS_MAX: usize = 10_000;
-/// Steps within which the zones of a schedule are held against each other: some seconds.
+/// The largest number of steps to compare the zones of a schedule: some seconds.
 const STEPS_MAX: u64 = 500_000_000;
-/// Pairs of zones of which it is remembered whether they overlap: some tens of megabytes.
+/// The largest number of pairs of zones whose comparison is cached: some tens of megabytes.
 const KNOWN_MAX: usize = 1_000_000;
 
-/// Codes whose rules rely on the zones: ids, references and overlaps.
+/// The number of codes whose rules depend on the zones: ids, references and overlaps.
 pub(crate) const CODES_OF_ZONES: u64 = 3;
 
-/// Whether rules may rely on the zones: all could be read, or there are none.
+/// Returns true if rules may rely on the zones: all are readable, or there are none.
 fn are_zones_usable(feed: &GtfsFeed) -> bool {
     matches!(feed.flex_zones().status, ReadStatus::Parsed | ReadStatus::Missing)
 }
@@ -78,7 +77,7 @@ fn check_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let (stops, groups) = (feed.table(GtfsFile::Stops), feed.table(GtfsFile::LocationGroups));
     let (stop_ids, group_ids) =
         (stops.text_column("stop_id"), groups.text_column("location_group_id"));
-    // Of each id that a group or a zone has: the first of each.
+    // The first group and the first zone with each id.
     let mut places: BTreeMap<&str, (Option<u32>, Option<u32>)> = BTreeMap::new();
     for row in groups.rows() {
         if let Some(id) = group_ids.get(row) {
@@ -103,7 +102,7 @@ fn check_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// O(n), and nothing where no stop time names a zone.
+/// O(n); returns at once if no stop time has a zone.
 fn check_zone_references(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
     if !are_zones_usable(feed) || !table.has_column("location_id") {
@@ -142,7 +141,7 @@ struct ZoneRide<'a> {
     drop_off: i32,
 }
 
-/// O(n) and, for each trip, the square of its stop times in zones, bounded; each pair of zones is compared once.
+/// O(n), and for each trip the square of its stop times in zones, limited; each pair of zones is compared once.
 fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
     let zones = feed.flex_zones();
@@ -190,16 +189,16 @@ fn check_zone_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
     }
 }
 
-/// Which zones overlap, as far as it is known.
+/// A cache of the overlaps of zones.
 struct ZoneOverlaps<'a> {
-    /// By the positions of both zones, the lower one first; also where it took too much to find out.
+    /// By the positions of both zones, the lower one first; an error if the comparison took too many steps.
     known: HashMap<(u32, u32), Result<bool, StepsExhausted>>,
-    /// What may still be done to find out.
+    /// The remaining steps.
     steps: StepBudget<'a>,
 }
 
 impl ZoneOverlaps<'_> {
-    /// Whether two zones overlap, if finding out does not take too much.
+    /// Returns true if two zones overlap, or an error if the comparison takes too many steps.
     fn do_zones_overlap(
         &mut self,
         one: &FlexZone,
@@ -222,7 +221,7 @@ impl ZoneOverlaps<'_> {
 }
 
 impl ZoneRide<'_> {
-    /// Whether a rider within both zones, if they overlap, could not tell which of the two stop times is meant.
+    /// Returns true if a rider within both zones, if they overlap, could not tell which stop time applies.
     fn may_confuse(&self, other: &ZoneRide<'_>) -> bool {
         let is_alike = self.pickup == other.pickup || self.drop_off == other.drop_off;
         let meets = self.start < other.end && other.start < self.end;

@@ -1,4 +1,4 @@
-//! Agencies of one feed, side by side: their ids, their zone and their language.
+//! Checks that the agencies of a feed have ids, and agree in their time zone and language.
 
 use super::GtfsRule;
 use crate::{
@@ -61,7 +61,7 @@ fn check_agencies(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     check_agency_ids(table, table.len(), out);
     let (zones, languages) =
         (table.text_column("agency_timezone"), table.text_column("agency_lang"));
-    // One agency agrees with itself. Each distinct text is read once.
+    // A single agency is always consistent. Each distinct text is parsed once.
     let zone_ids: Vec<String> = (0..zones.count_codes() as u32)
         .filter_map(|code| normalize_zone_id(zones.text_of_code(code)))
         .collect();
@@ -93,7 +93,7 @@ fn check_agencies(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// The language of a tag, without script, region and the rest.
+/// Returns the language of a tag, without script, region and variants.
 fn primary_language(tag: &str) -> &str {
     match tag.split('-').next() {
         Some("x" | "und") | None => "",
@@ -111,8 +111,8 @@ fn check_fares(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     check_agency_ids(feed.table(GtfsFile::FareAttributes), feed.table(GtfsFile::Agency).len(), out);
 }
 
-/// Where there are several agencies, an id tells which one is meant; where there is one, an id keeps
-/// its meaning when another comes.
+/// Checks for agency ids. With several agencies they are required; with one they are recommended, so that references
+/// stay valid when another is added.
 fn check_agency_ids(table: &GtfsTable, n_agencies: u32, out: &mut Notices) {
     let ids = table.text_column("agency_id");
     for row in table.rows().filter(|&row| ids.code_of_row(row).is_none()) {

@@ -1,4 +1,4 @@
-//! Attributions that say of nobody what they did.
+//! Check of attributions without a role.
 
 use super::GtfsRule;
 use crate::{
@@ -18,10 +18,10 @@ static KIND: NoticeKind = NoticeKind {
 };
 
 const ROLES: [&str; 3] = ["is_producer", "is_operator", "is_authority"];
-/// What stands in the field of a role that the organization has.
+/// The value of a role field if the organization has the role.
 const ASSIGNED: i32 = 1;
 
-/// O(n). A file that has none of the columns is let be.
+/// O(n). A file without any role column is not checked.
 fn check_attribution_roles(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Attributions);
     if !ROLES.iter().any(|role| table.has_column(role)) {

@@ -1,4 +1,4 @@
-//! Routes of one agency that nobody can tell apart by name.
+//! Check of routes of one agency with the same names.
 
 use std::collections::{HashMap, hash_map::Entry};
 

@@ -1,4 +1,4 @@
-//! What a feed says of itself: whom to write to, and from when to when it holds.
+//! Checks of the contact and the validity period in `feed_info.txt`.
 
 use super::GtfsRule;
 use crate::{
@@ -24,7 +24,7 @@ static DATE: NoticeKind = NoticeKind {
     page: include_str!("missing_feed_info_date.md"),
 };
 
-/// O(n), for what is one row as a rule.
+/// O(n); usually there is one row.
 fn check_feed_info(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::FeedInfo);
     let (mails, urls) =

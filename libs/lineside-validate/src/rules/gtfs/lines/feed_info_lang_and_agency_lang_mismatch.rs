@@ -1,4 +1,4 @@
-//! A feed in one language whose agency says another.
+//! Check of agencies whose language differs from the feed's.
 
 use super::GtfsRule;
 use crate::{
@@ -26,7 +26,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("feed_info_lang_and_agency_lang_mismatch.md"),
 };
 
-/// The tag of a feed in several languages, to which none is contrary.
+/// The tag of a multilingual feed, which no language contradicts.
 const MANY: &str = "mul";
 
 /// O(n).

@@ -1,4 +1,4 @@
-//! Rules about agencies, routes, what the feed says of itself, and translations.
+//! Rules about agencies, routes, feed information and translations.
 
 mod agency_consistency;
 mod attribution_without_role;

@@ -1,4 +1,4 @@
-//! A route's text that cannot be read on its color.
+//! Check of route colors with too little contrast to their text.
 
 use super::GtfsRule;
 use crate::{
@@ -22,11 +22,11 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("route_color_contrast.md"),
 };
 
-/// How far apart two colors must be in brightness, of 255. (W3C once asked for 125; the reference
-/// validator is content with this.)
+/// The smallest difference in luma, of 255. (W3C once recommended 125; the reference validator
+/// accepts this.)
 const LUMA_DIFFERENCE_MIN: i32 = 72;
 
-/// O(n). Routes that name only one of the two colors are let be.
+/// O(n). Routes with only one of the two colors are skipped.
 fn check_color_contrast(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Routes);
     let (colors, text_colors) =
@@ -44,8 +44,8 @@ fn check_color_contrast(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     }
 }
 
-/// How bright a color is, from 0 to 255 (ITU-R BT.601, with weights of two decimals),
-/// rounded down.
+/// Returns the luma of a color from 0 to 255 (ITU-R BT.601, with weights of two decimals), rounded
+/// down.
 fn color_luma(color: i32) -> i32 {
     let [_, red, green, blue] = color.to_be_bytes().map(f64::from);
     (0.30 * red + 0.59 * green + 0.11 * blue) as i32

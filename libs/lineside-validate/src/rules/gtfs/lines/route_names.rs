@@ -1,4 +1,4 @@
-//! The names of a route by themselves: too long, missing, or one said again by another field.
+//! Checks of the names of a route: too long, missing, or repeated in another field.
 
 use super::GtfsRule;
 use crate::{
@@ -55,8 +55,8 @@ static DESCRIPTION: NoticeKind = NoticeKind {
     page: include_str!("same_name_and_description_for_route.md"),
 };
 
-/// The longest short name, in characters (code units of UTF-16), that boards have room for; the
-/// reference recommends no more.
+/// The longest short name, in UTF-16 code units, that the reference recommends: displays have
+/// little room.
 const SHORT_NAME_CHARS_MAX: usize = 12;
 
 /// O(n).
@@ -115,7 +115,7 @@ fn check_name_pair(
     }
 }
 
-/// Whether a name begins with another as a word of its own, in whatever case: nothing, a blank, a
+/// Returns true if a name begins with another as a whole word, in any case: the end, a blank, a
 /// hyphen or a parenthesis follows.
 fn begins_with_word(long: &str, short: &str) -> bool {
     if !long.to_lowercase().starts_with(&short.to_lowercase()) {
@@ -129,7 +129,7 @@ fn begins_with_word(long: &str, short: &str) -> bool {
     rest.next().is_none_or(|c| matches!(c, '\t'..='\r' | ' ' | '-' | '(' | ')'))
 }
 
-/// Letter by letter, as letters with several capitals (`ß`) stand for themselves here.
+/// Compares letter by letter. Letters with several capitals (`ß`) only equal themselves.
 fn equals_ignoring_case(one: &str, other: &str) -> bool {
     let fold = |c: char| {
         let upper = only_item(c.to_uppercase()).unwrap_or(c);
@@ -138,7 +138,7 @@ fn equals_ignoring_case(one: &str, other: &str) -> bool {
     one.chars().map(fold).eq(other.chars().map(fold))
 }
 
-/// The only one, if there is one.
+/// Returns the only item, if there is exactly one.
 fn only_item(mut chars: impl Iterator<Item = char>) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }

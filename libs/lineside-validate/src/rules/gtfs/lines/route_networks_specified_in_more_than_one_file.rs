@@ -1,4 +1,4 @@
-//! Networks of routes in two places.
+//! Check of networks that are defined both in `routes.txt` and in files of their own.
 
 use super::GtfsRule;
 use crate::{
@@ -24,7 +24,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("route_networks_specified_in_more_than_one_file.md"),
 };
 
-/// O(1): the column counts, whatever stands in it.
+/// O(1): the presence of the column counts, not its values.
 fn check_route_networks(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let routes = feed.table(GtfsFile::Routes);
     if !routes.has_column("network_id") {

@@ -1,4 +1,4 @@
-//! Routes whose page is the agency's.
+//! Check of routes with the URL of an agency.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::{
 
 pub(super) static RULE: GtfsRule = GtfsRule {
     kinds: &[&KIND],
-    // The reference judges the pages of stops in the same breath.
+    // The reference validator's rule also checks stops, so it needs their file.
     files: &[GtfsFile::Agency, GtfsFile::Routes, GtfsFile::Stops],
     check: check_route_urls,
 };

@@ -1,4 +1,4 @@
-//! Translations of what is not there.
+//! Checks of translations of missing tables, fields or records.
 
 use std::collections::{HashMap, HashSet};
 
@@ -47,7 +47,7 @@ static NO_TABLE: NoticeKind = NoticeKind {
     page: include_str!("translation_unknown_table_name.md"),
 };
 
-/// O(n) over the translations and the tables that they name by ids of two parts.
+/// O(n) in the translations and in the tables that they refer to by two ids.
 fn check_translations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Translations);
     let names = table.text_column("table_name");
@@ -79,7 +79,8 @@ fn check_translations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices)
     }
 }
 
-/// A translation of one record: it gives as many ids as the table has, and there is such a record.
+/// Checks a translation of one record: it has as many ids as the table's key, and the record
+/// exists.
 fn check_translated_record(
     feed: &GtfsFeed,
     file: GtfsFile,
@@ -136,13 +137,13 @@ fn report_unexpected_field(table: &GtfsTable, row: u32, field: &'static str, out
     });
 }
 
-/// The translations of records with two ids whose record is there.
+/// The translations of records with two ids whose record exists.
 struct TranslatedPairs {
     found: HashSet<u32>,
 }
 
-/// The tables whose records are found by two ids: those ids. Others with keys of several fields
-/// cannot be translated by record.
+/// The tables whose records have two ids, and these ids. Records of tables with other keys of
+/// several fields cannot be translated.
 const TWO_IDS: [(GtfsFile, &str, &str); 5] = [
     (GtfsFile::CalendarDates, "service_id", "date"),
     (GtfsFile::StopTimes, "trip_id", "stop_sequence"),
@@ -150,11 +151,11 @@ const TWO_IDS: [(GtfsFile, &str, &str); 5] = [
     (GtfsFile::Frequencies, "trip_id", "start_time"),
     (GtfsFile::Transfers, "from_stop_id", "to_stop_id"),
 ];
-/// What makes transfers more special than two stops do; a translation can only mean those without.
+/// Further key fields of transfers; a translation can only refer to transfers without them.
 const TRANSFERS_OTHERS: [&str; 4] = ["from_trip_id", "to_trip_id", "from_route_id", "to_route_id"];
 
 impl TranslatedPairs {
-    /// Looks at each table that is named once, for all translations at a time.
+    /// Reads each referenced table once, for all translations.
     fn from_feed(feed: &GtfsFeed, file_of: impl Fn(u32) -> Option<GtfsFile>) -> TranslatedPairs {
         let table = feed.table(GtfsFile::Translations);
         let (ids, sub_ids) = (table.text_column("record_id"), table.text_column("record_sub_id"));
@@ -198,7 +199,8 @@ fn is_plain_transfer(transfers: &GtfsTable, row: u32) -> bool {
     TRANSFERS_OTHERS.iter().all(|&field| transfers.text_column(field).code_of_row(row).is_none())
 }
 
-/// A second id as the parent's column holds it: a whole number, a day, a time, or a text's code.
+/// Parses a second id as the parent's column stores it: an integer, a day, a time, or a text's
+/// code.
 fn parse_sub_id(parent: &GtfsTable, field: &'static str, text: &str) -> Option<i64> {
     match field {
         "date" => {

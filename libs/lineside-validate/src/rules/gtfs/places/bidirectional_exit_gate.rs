@@ -1,4 +1,4 @@
-//! Exit gates through which one may go in.
+//! Check of exit gates that can be passed in both directions.
 
 use super::{GtfsRule, locations::LINE};
 use crate::{
@@ -21,7 +21,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("bidirectional_exit_gate.md"),
 };
 
-/// `pathway_mode` of an exit gate.
+/// The `pathway_mode` of an exit gate.
 const EXIT_GATE: i32 = 7;
 
 /// O(pathways).

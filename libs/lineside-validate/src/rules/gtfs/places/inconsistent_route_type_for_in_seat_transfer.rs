@@ -1,4 +1,4 @@
-//! Riders who stay seated while a bus becomes a train.
+//! Check of in-seat transfers between routes of different types.
 
 use super::{GtfsRule, locations::LINE, transfer_ends::IN_SEAT};
 use crate::{

@@ -1,4 +1,4 @@
-//! Locations whose type asks for a parent, or forbids one.
+//! Check of locations whose type requires or forbids a parent.
 
 use super::{
     GtfsRule,
@@ -47,7 +47,7 @@ fn check_location_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     for row in stops.table.rows() {
         let kind = match (stops.location_type(row), stops.parents.code_of_row(row).is_some()) {
             (STATION, true) => &STATION_WITH_PARENT,
-            // What is numbered among others is part of something.
+            // A stop with a platform code is part of something.
             (STOP, false) if platforms.code_of_row(row).is_some() => &PLATFORM,
             (ENTRANCE | GENERIC_NODE | BOARDING_AREA, false) => &WITHOUT_PARENT,
             _ => continue,

@@ -1,4 +1,4 @@
-//! What the rows of stops.txt are, and which station they are part of.
+//! The location types of the rows of `stops.txt`, and their stations.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::{
     notice::NoticeSample,
 };
 
-/// A stop or, if it is part of a station, a platform: what an empty `location_type` means.
+/// A stop or, within a station, a platform; the meaning of an empty `location_type`.
 pub(super) const STOP: i32 = 0;
 pub(super) const STATION: i32 = 1;
 pub(super) const ENTRANCE: i32 = 2;
@@ -21,7 +21,7 @@ pub(super) const STOP_NAME: (&str, &str) = ("stopName", "Its name.");
 pub(super) const LOCATION_TYPE: (&str, &str) = ("locationType", "What kind of location it is.");
 pub(super) const PARENT: (&str, &str) = ("parentStation", "The location that it is part of.");
 
-/// The name of a location type, as reports write it.
+/// Returns the name of a location type in reports.
 pub(super) fn location_type_name(location_type: i32) -> &'static str {
     match location_type {
         STOP => "STOP",
@@ -33,7 +33,7 @@ pub(super) fn location_type_name(location_type: i32) -> &'static str {
     }
 }
 
-/// Says which location a notice is about: its line, id and name.
+/// Fills in the line, id and name of a location.
 pub(super) fn set_stop_fields<'a>(
     sample: &'a mut NoticeSample,
     stops: &GtfsTable,
@@ -44,11 +44,11 @@ pub(super) fn set_stop_fields<'a>(
     sample.set_field("stopName", stops.text_column("stop_name").get(row))
 }
 
-/// How far up a station is looked for: a boarding area is part of a platform, and that of a
-/// station. Parents that go in circles end here, too.
+/// The number of levels that are searched for a station: a boarding area, its platform, and the
+/// station. This also ends cycles of parents.
 const LEVELS: usize = 3;
 
-/// The rows of stops.txt as places that are part of others.
+/// The hierarchy of the locations in `stops.txt`.
 pub(super) struct LocationIndex<'a> {
     pub(super) table: &'a GtfsTable,
     pub(super) ids: TextColumn<'a>,
@@ -76,27 +76,27 @@ impl<'a> LocationIndex<'a> {
         }
     }
 
-    /// What a row is.
+    /// Returns the location type of a row.
     pub(super) fn location_type(&self, row: u32) -> i32 {
         self.types.get_or(row, STOP)
     }
 
-    /// The first row with the id of a row: itself, unless ids repeat.
+    /// Returns the first row with the id of a row: the row itself, unless ids repeat.
     pub(super) fn first_row_of_id(&self, row: u32) -> Option<u32> {
         self.rows_of_ids.row_of_code(self.ids.code_of_row(row)?)
     }
 
-    /// The row of the location that a row is part of.
+    /// Returns the row of the parent location.
     pub(super) fn parent_row(&self, row: u32) -> Option<u32> {
         self.rows_of_parents.row_of_code(self.parents.code_of_row(row)?)
     }
 
-    /// Whether others say that they are part of the location of a row.
+    /// Returns true if the location is the parent of others.
     pub(super) fn has_children(&self, row: u32) -> bool {
         self.ids.get(row).is_some_and(|id| self.parents.find_code(id).is_some())
     }
 
-    /// The row of the station that a row is part of, or is.
+    /// Returns the row of the station that a row belongs to, or is.
     pub(super) fn station_row(&self, row: u32) -> Option<u32> {
         std::iter::successors(self.first_row_of_id(row), |&row| self.parent_row(row))
             .take(LEVELS)

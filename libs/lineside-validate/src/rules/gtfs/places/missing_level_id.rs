@@ -1,4 +1,4 @@
-//! Elevators that lead from nowhere known to nowhere known: their ends have no level.
+//! Check of elevators whose ends have no level.
 
 use super::{
     GtfsRule,
@@ -23,7 +23,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("missing_level_id.md"),
 };
 
-/// `pathway_mode` of an elevator.
+/// The `pathway_mode` of an elevator.
 const ELEVATOR: i32 = 5;
 
 /// O(pathways + stops).

@@ -1,4 +1,4 @@
-//! Rules about stops, stations, ways within them, and transfers.
+//! Rules about stops, stations, pathways and transfers.
 
 mod bidirectional_exit_gate;
 mod inconsistent_route_type_for_in_seat_transfer;

@@ -1,4 +1,4 @@
-//! Parents of the wrong type, and stations that nothing is part of.
+//! Checks of parents of the wrong type, and of stations without children.
 
 use super::{
     GtfsRule,
@@ -71,7 +71,7 @@ fn check_parent_stations(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notic
         }
     }
     for row in stops.table.rows().filter(|&row| stops.location_type(row) == STATION) {
-        // A station whose row repeats is one station.
+        // Rows with the same id are one station.
         let first = stops.first_row_of_id(row).unwrap_or(row);
         if !std::mem::replace(&mut has_stops[first as usize], true) {
             out.add_notice(&UNUSED, |sample| {

@@ -1,4 +1,4 @@
-//! Points within stations that lead nowhere else.
+//! Check of generic nodes that are connected to only one other location.
 
 use super::{
     GtfsRule,
@@ -24,7 +24,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("pathway_dangling_generic_node.md"),
 };
 
-/// To how many others a node is connected.
+/// The neighbours of a node.
 #[derive(Clone, Copy)]
 enum NodeNeighbors {
     None,

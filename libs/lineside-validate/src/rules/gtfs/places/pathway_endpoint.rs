@@ -1,4 +1,4 @@
-//! Pathways to what is too large to be the end of one.
+//! Checks of pathways that end at a location that cannot be an endpoint.
 
 use super::{
     GtfsRule,
@@ -33,7 +33,7 @@ static TO_STATION: NoticeKind = NoticeKind {
     page: include_str!("pathway_to_wrong_location_type.md"),
 };
 
-/// O(pathways + stops): each end is judged once, however many pathways it has.
+/// O(pathways + stops): each end is checked once, regardless of the number of its pathways.
 fn check_pathway_endpoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let pathways = feed.table(GtfsFile::Pathways);
     if pathways.is_empty() {

@@ -1,18 +1,18 @@
-//! The ends of pathways as numbered nodes, whether or not stops.txt knows them.
+//! The endpoints of pathways as numbered nodes, whether or not `stops.txt` has them.
 
 use std::sync::Arc;
 
 use crate::gtfs::{GtfsFeed, GtfsFile, NumberColumn, RowGroups, TextColumn};
 
-/// What pathways connect: each id that a pathway begins or ends at is a node.
+/// The graph of pathways; each id at which a pathway begins or ends is a node.
 pub(super) struct PathwayGraph<'a> {
     from: TextColumn<'a>,
     to: TextColumn<'a>,
     bidirectional: NumberColumn<'a>,
     /// The node of each code of `to_stop_id`. A node below the number of codes of `from_stop_id` is
-    /// the code there.
+    /// the code in that column.
     node_of_to: Vec<u32>,
-    /// The code in `to_stop_id` of each node, if a pathway ends there.
+    /// The code in `to_stop_id` of each node at which a pathway ends.
     to_of_node: Vec<Option<u32>>,
     leaving: Arc<RowGroups>,
     arriving: Arc<RowGroups>,
@@ -50,19 +50,19 @@ impl<'a> PathwayGraph<'a> {
         self.to_of_node.len()
     }
 
-    /// The node of an id, if a pathway begins or ends there.
+    /// Returns the node of an id, if a pathway begins or ends there.
     pub(super) fn find_node(&self, id: &str) -> Option<u32> {
         self.from.find_code(id).or_else(|| Some(self.node_of_to[self.to.find_code(id)? as usize]))
     }
 
-    /// The nodes that a pathway leads from and to.
+    /// Returns the nodes at which a pathway begins and ends.
     pub(super) fn pathway_ends(&self, pathway: u32) -> Option<(u32, u32)> {
         let from = self.from.code_of_row(pathway)?;
         Some((from, self.node_of_to[self.to.code_of_row(pathway)? as usize]))
     }
 
-    /// Which nodes can be reached from some, along the pathways or, if not `forward`, against them.
-    /// O(nodes + pathways).
+    /// Marks the nodes that can be reached from the starts, along the pathways or, if not
+    /// `forward`, against them. O(nodes + pathways).
     pub(super) fn reachable_nodes(
         &self,
         starts: impl Iterator<Item = u32>,

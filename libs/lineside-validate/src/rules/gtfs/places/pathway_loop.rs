@@ -1,4 +1,4 @@
-//! Pathways that end where they begin.
+//! Check of pathways that end where they begin.
 
 use super::{
     GtfsRule,

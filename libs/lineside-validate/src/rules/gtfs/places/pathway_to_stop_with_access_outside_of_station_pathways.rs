@@ -1,4 +1,5 @@
-//! Pathways to platforms that are said to be reached from the street only.
+//! Check of pathways to platforms whose `stop_access` says that they are reached from the street
+//! only.
 
 use super::{
     GtfsRule,
@@ -28,7 +29,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("pathway_to_stop_with_access_outside_of_station_pathways.md"),
 };
 
-/// `stop_access` of a platform that no pathway leads to.
+/// The `stop_access` of a platform without pathways.
 const FROM_THE_STREET: i32 = 1;
 
 /// O(pathways + stops).
@@ -38,7 +39,7 @@ fn check_pathways_to_outside_stops(feed: &GtfsFeed, _: &ValidationContext, out: 
         return;
     }
     let (ids, access) = (stops.text_column("stop_id"), stops.number_column("stop_access"));
-    // By id: the row that says so, the last one where ids repeat.
+    // The row of each id with this access; the last one if ids repeat.
     let mut outside: Vec<Option<u32>> = vec![None; ids.count_codes()];
     for row in stops.rows().filter(|&row| access.get(row) == Some(FROM_THE_STREET)) {
         if let Some(code) = ids.code_of_row(row) {
@@ -56,7 +57,7 @@ fn check_pathways_to_outside_stops(feed: &GtfsFeed, _: &ValidationContext, out: 
     for row in pathways.rows() {
         let stop = |end: usize| outside[end][ends[end].code_of_row(row)? as usize];
         let (from, to) = (stop(0), stop(1));
-        // A loop is one pathway to one stop.
+        // A loop is a single pathway to the stop.
         for stop in from.into_iter().chain(to.filter(|_| from != to)) {
             out.add_notice(&KIND, |sample| {
                 sample.set_field("csvRowNumber", pathways.line_number(row));

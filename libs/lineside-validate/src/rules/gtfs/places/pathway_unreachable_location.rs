@@ -1,4 +1,4 @@
-//! Places in stations with pathways that no entrance leads to, or no way out leads from.
+//! Check of locations in stations with pathways that have no path from an entrance or to an exit.
 
 use super::{
     GtfsRule,
@@ -73,7 +73,7 @@ fn check_unreachable_locations(feed: &GtfsFeed, _: &ValidationContext, out: &mut
     }
 }
 
-/// By the row of a station: whether a pathway begins or ends in it.
+/// Returns, by the row of a station, true if a pathway begins or ends in it.
 fn stations_with_pathways(feed: &GtfsFeed, stops: &LocationIndex<'_>) -> Vec<bool> {
     let pathways = feed.table(GtfsFile::Pathways);
     let mut has_pathways = vec![false; stops.table.len() as usize];

@@ -1,4 +1,4 @@
-//! Ways of access to what is not part of a station.
+//! Check of `stop_access` on locations outside stations.
 
 use super::{
     GtfsRule,

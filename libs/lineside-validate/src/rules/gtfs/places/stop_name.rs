@@ -1,4 +1,4 @@
-//! Stops without a name, and descriptions that only say the name again.
+//! Checks of stops without a name, and of descriptions that repeat the name.
 
 use super::{
     GtfsRule,
@@ -32,7 +32,7 @@ static SAME_DESCRIPTION: NoticeKind = NoticeKind {
 /// O(stops).
 fn check_stop_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let stops = LocationIndex::from_feed(feed);
-    // A file with neither says of no location that it has to have a name.
+    // A file with neither column does not require names.
     if !stops.table.has_column("stop_name") && !stops.table.has_column("location_type") {
         return;
     }
@@ -59,7 +59,7 @@ fn check_stop_names(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// Whether two texts differ in the case of their letters at most.
+/// Returns true if two texts are equal except for case.
 fn equals_ignoring_case(one: &str, other: &str) -> bool {
     fn fold_case(text: &str) -> impl Iterator<Item = char> {
         text.chars().map(|c| lower_case_letter(upper_case_letter(c)))
@@ -67,7 +67,7 @@ fn equals_ignoring_case(one: &str, other: &str) -> bool {
     one == other || fold_case(one).eq(fold_case(other))
 }
 
-/// The capital of a letter, where that is one letter.
+/// Returns the upper-case letter, if it is a single letter.
 fn upper_case_letter(c: char) -> char {
     let mut all = c.to_uppercase();
     match (all.next(), all.next()) {
@@ -76,7 +76,7 @@ fn upper_case_letter(c: char) -> char {
     }
 }
 
-/// The small letter of a capital, where that is one letter.
+/// Returns the lower-case letter, if it is a single letter.
 fn lower_case_letter(c: char) -> char {
     let mut all = c.to_lowercase();
     match (all.next(), all.next()) {

@@ -1,4 +1,4 @@
-//! Stops at which nothing stops, and what is no stop but has stop times.
+//! Checks of stops without stop times, and of other locations with stop times.
 
 use super::{
     GtfsRule,
@@ -35,8 +35,8 @@ static UNEXPECTED: NoticeKind = NoticeKind {
     page: include_str!("location_with_unexpected_stop_time.md"),
 };
 
-/// O(stops): the ids that stop times have are known without looking at their rows. O(n) over stop
-/// times where something is served that should not be.
+/// O(stops): the ids in stop times are known without visiting their rows. O(stop times) if an
+/// unexpected location has stop times.
 fn check_stop_times_at_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let stops = LocationIndex::from_feed(feed);
     let served = feed.table(GtfsFile::StopTimes).text_column("stop_id");
@@ -62,7 +62,7 @@ fn check_stop_times_at_stops(feed: &GtfsFeed, _: &ValidationContext, out: &mut N
     }
 }
 
-/// Whether each id of stops.txt belongs to a group that stop times serve as a whole.
+/// Returns, for each id of `stops.txt`, true if it belongs to a group with stop times.
 fn stops_served_by_group(feed: &GtfsFeed) -> Vec<bool> {
     let members = feed.table(GtfsFile::LocationGroupStops);
     let served = feed.table(GtfsFile::StopTimes).text_column("location_group_id");
@@ -86,7 +86,7 @@ fn stops_served_by_group(feed: &GtfsFeed) -> Vec<bool> {
     by_group
 }
 
-/// Says which locations have stop times, each with the first.
+/// Reports locations with unexpected stop times, each with the first stop time.
 fn report_unexpected_stops(feed: &GtfsFeed, unexpected: &[(u32, u32)], out: &mut Notices) {
     let stops = feed.table(GtfsFile::Stops);
     let stop_times = feed.table(GtfsFile::StopTimes);

@@ -1,4 +1,4 @@
-//! Stops whose page is that of an agency or of a route.
+//! Checks of stops with the URL of an agency or of a route.
 
 use super::{GtfsRule, locations::STOP_ID};
 use crate::{
@@ -42,7 +42,7 @@ static AS_ROUTE: NoticeKind = NoticeKind {
     page: include_str!("same_stop_and_route_url.md"),
 };
 
-/// O(n log n): each distinct address is looked up once, and pairs are counted, not walked.
+/// O(n log n): each distinct URL is looked up once, and pairs are counted, not visited.
 fn check_stop_urls(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let stops = feed.table(GtfsFile::Stops);
     if !stops.has_column("stop_url") {
@@ -102,7 +102,7 @@ fn check_shared_urls(
     }
 }
 
-/// The rows of a file by their addresses, in small letters.
+/// The rows of a file by their URLs in lower case.
 struct UrlIndex(Vec<(String, u32)>);
 
 impl UrlIndex {

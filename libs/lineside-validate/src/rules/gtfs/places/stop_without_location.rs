@@ -1,4 +1,4 @@
-//! Stops that nobody can find on a map.
+//! Check of stops without coordinates.
 
 use super::{
     GtfsRule,

@@ -1,4 +1,4 @@
-//! Stops outside of all zones on routes whose fares depend on zones.
+//! Check of stops without a fare zone on routes with zone fares.
 
 use super::{
     GtfsRule,
@@ -29,7 +29,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("stop_without_zone_id.md"),
 };
 
-/// O(n) over stop times, and only where fares depend on zones and a stop has none.
+/// O(stop times), and only if fares depend on zones and a stop has none.
 fn check_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let Some(zoned) = trips_with_zone_fares(feed) else { return };
     let stops = LocationIndex::from_feed(feed);
@@ -60,8 +60,8 @@ fn check_zone_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// By the code of a trip in stop_times.txt: whether a fare of its route depends on zones. `None` if
-/// no fare does.
+/// Returns, by the code of a trip in `stop_times.txt`, true if a fare of its route depends on
+/// zones. `None` if no fare does.
 fn trips_with_zone_fares(feed: &GtfsFeed) -> Option<Vec<bool>> {
     let fares = feed.table(GtfsFile::FareRules);
     let zones =

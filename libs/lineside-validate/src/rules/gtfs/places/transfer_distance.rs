@@ -1,4 +1,4 @@
-//! Transfers between stops that nobody walks between.
+//! Check of transfers between stops that are too far apart to walk.
 
 use super::{GtfsRule, locations::LINE};
 use crate::{
@@ -34,9 +34,9 @@ static TOO_LARGE: NoticeKind = NoticeKind {
     page: include_str!("transfer_distance_too_large.md"),
 };
 
-/// Meters that few riders walk.
+/// The distance in meters that few riders walk.
 const FAR_M: f64 = 2_000.0;
-/// Meters that no rider walks.
+/// The distance in meters that no rider walks.
 const TOO_FAR_M: f64 = 10_000.0;
 
 /// O(transfers + stops).
@@ -46,8 +46,8 @@ fn check_transfer_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut No
     let from_rows = feed.row_link(GtfsFile::Transfers, "from_stop_id", GtfsFile::Stops, "stop_id");
     let to_rows = feed.row_link(GtfsFile::Transfers, "to_stop_id", GtfsFile::Stops, "stop_id");
     let points = feed.stop_points();
-    // The reference validator takes a stop that has no place to be at 0, 0: so far away that the
-    // transfer is said to be too long.
+    // The reference validator places a stop without coordinates at 0, 0: so far away that the
+    // transfer is reported as too long.
     let point = |row: Option<u32>| {
         row.and_then(|row| points.get(row as usize).copied().flatten())
             .unwrap_or(SpherePoint::ORIGIN)

@@ -1,10 +1,10 @@
-//! The two ends of a transfer, and whether the trips there call at the stops there.
+//! The two ends of a transfer, and the calls of their trips at their stops.
 
 use crate::gtfs::{GtfsFeed, GtfsFile};
 
-/// `transfer_type` of trips between which riders may stay seated.
+/// The `transfer_type` of trips between which riders may stay seated.
 pub(super) const IN_SEAT: i32 = 4;
-/// `transfer_type` of trips between which riders have to get off, though the vehicle goes on.
+/// The `transfer_type` of trips between which riders must get off, although the vehicle continues.
 pub(super) const NOT_IN_SEAT: i32 = 5;
 
 /// The fields of one end of a transfer.
@@ -15,33 +15,33 @@ pub(super) struct TransferEnd {
     pub(super) trip: &'static str,
 }
 
-/// Where a transfer begins, and where it ends.
+/// The start and the end of a transfer.
 pub(super) const ENDS: [TransferEnd; 2] = [
     TransferEnd { stop: "from_stop_id", route: "from_route_id", trip: "from_trip_id" },
     TransferEnd { stop: "to_stop_id", route: "to_route_id", trip: "to_trip_id" },
 ];
 
-/// Whether the trip at one end of a transfer calls at the stop there.
+/// The calls of the trip at one end of a transfer at the stop there.
 #[derive(Clone, Copy, Default)]
 pub(super) struct TransferCall {
-    /// At the stop itself.
+    /// True if the trip calls at the stop itself.
     pub(super) at_stop: bool,
-    /// At one that is part of it.
+    /// True if the trip calls at a child of the stop.
     pub(super) at_part: bool,
 }
 
-/// One end of a transfer with a trip that has stop times, and a stop.
+/// One end of a transfer with a stop, and a trip that has stop times.
 struct CallQuery {
-    /// The trip's code in stop_times.txt.
+    /// The trip's code in `stop_times.txt`.
     trip: u32,
-    /// The stop's code among the ids of stops.txt.
+    /// The stop's code in `stop_id` of `stops.txt`.
     stop: u32,
     transfer: u32,
     end: usize,
 }
 
-/// The [`TransferCall`]s at the [`ENDS`] of each transfer that is wanted. Each trip is walked once, however
-/// many transfers it has: O(stop times of these trips + transfers · log transfers).
+/// Returns the [`TransferCall`]s at both [`ENDS`] of each wanted transfer. Each trip is visited once, regardless of its
+/// number of transfers: O(stop times of these trips + transfers · log transfers).
 pub(super) fn find_transfer_calls(
     feed: &GtfsFeed,
     wanted: impl Fn(u32) -> bool,
@@ -59,7 +59,7 @@ pub(super) fn find_transfer_calls(
     let same_id = feed.row_groups(GtfsFile::Stops, "stop_id");
     let stops = feed.table(GtfsFile::Stops);
     let (ids, parents) = (stops.text_column("stop_id"), stops.text_column("parent_station"));
-    // Which trip called last at each id, and at a part of each parent.
+    // The last trip that called at each id, and at a child of each parent.
     let mut at_stop: Vec<Option<u32>> = vec![None; ids.count_codes()];
     let mut at_part: Vec<Option<u32>> = vec![None; parents.count_codes()];
     for questions in questions.chunk_by(|one, other| one.trip == other.trip) {

@@ -1,4 +1,4 @@
-//! Transfers within the same vehicle: from the end of one trip to the beginning of the next.
+//! Checks of in-seat transfers: from the end of one trip to the start of the next.
 
 use super::{
     GtfsRule,
@@ -59,7 +59,7 @@ fn check_in_seat_transfers(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
             else {
                 continue;
             };
-            // Nothing stops at a station as such, only at its platforms.
+            // Vehicles stop at platforms, not at a station.
             if stops.location_type(stop) == STATION {
                 report_location_type(transfers, row, *end, STATION, out);
             }
@@ -79,7 +79,8 @@ fn check_in_seat_transfers(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
     }
 }
 
-/// The last stop of the trip that a transfer begins at, or the first of the one that it ends at.
+/// Returns the last stop of the trip at the start of a transfer, or the first stop of the trip at
+/// its end.
 fn outermost_stop<'a>(feed: &'a GtfsFeed, trip: Option<&str>, end: usize) -> Option<&'a str> {
     let stop_times = feed.table(GtfsFile::StopTimes);
     let trip = stop_times.text_column("trip_id").find_code(trip?)?;

@@ -1,4 +1,4 @@
-//! Transfers between vehicles that do not say where: `missing_required_field`.
+//! Check of transfers between vehicles without stops: `missing_required_field`.
 
 use super::{
     GtfsRule,
@@ -18,7 +18,7 @@ fn check_transfer_stop_ids(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
     let kinds = transfers.number_column("transfer_type");
     let stops = ENDS.map(|end| (end.stop, transfers.text_column(end.stop)));
     for row in transfers.rows() {
-        // Riders who stay seated change trips, not places; what kind it is must be said.
+        // In-seat transfers need no stops. A missing type is reported elsewhere.
         if matches!(kinds.get(row), None | Some(IN_SEAT | NOT_IN_SEAT)) {
             continue;
         }

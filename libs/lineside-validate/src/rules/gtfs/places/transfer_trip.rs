@@ -1,4 +1,4 @@
-//! Transfers whose trip is not one of the route, or does not call at the stop.
+//! Checks of transfers whose trip does not belong to the route, or does not call at the stop.
 
 use super::{
     GtfsRule,

@@ -1,4 +1,4 @@
-//! Transfers to what is neither a stop nor a station.
+//! Check of transfers to locations that are neither stops nor stations.
 
 use super::{
     GtfsRule,
@@ -49,7 +49,7 @@ fn check_transfer_location_types(feed: &GtfsFeed, _: &ValidationContext, out: &m
     }
 }
 
-/// Says that one end of a transfer is of the wrong type.
+/// Reports an end of a transfer with the wrong location type.
 pub(super) fn report_location_type(
     transfers: &GtfsTable,
     row: u32,

@@ -1,5 +1,5 @@
-//! The stop times of each trip, in the order of their sequence: times at both ends, times and
-//! distances that go up, and rows that stand in that order.
+//! Checks of the stop times of each trip, in order of sequence: times at both ends, increasing
+//! times and distances, and rows in order.
 
 use super::GtfsRule;
 use crate::{
@@ -81,7 +81,7 @@ static UNSORTED: NoticeKind = NoticeKind {
 const ARRIVAL: &str = "arrival_time";
 const DEPARTURE: &str = "departure_time";
 
-/// The columns of `stop_times.txt` that are looked at.
+/// The columns of `stop_times.txt` that are checked.
 struct StopTimeColumns<'a> {
     table: &'a GtfsTable,
     trips: TextColumn<'a>,
@@ -93,7 +93,7 @@ struct StopTimeColumns<'a> {
     distances: FloatColumn<'a>,
 }
 
-/// O(n), after the stop times are in order.
+/// O(n), once the stop times are sorted.
 fn check_along_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
     let stop_times = StopTimeColumns {
@@ -119,7 +119,8 @@ fn check_along_trips(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) 
 }
 
 impl StopTimeColumns<'_> {
-    /// The first and the last stop have both times, unless riders come in a span of time there.
+    /// Checks that the first and the last stop have both times, unless they have a pickup and
+    /// drop-off window.
     fn check_first_and_last_times(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         for &row in rows.first().into_iter().chain(rows.last()) {
             if self.windows.iter().any(|window| window.get(row).is_some()) {
@@ -167,7 +168,7 @@ impl StopTimeColumns<'_> {
         }
     }
 
-    /// Distances at stops go up. Zones have none.
+    /// Checks that distances increase from stop to stop. Zones have no distance.
     fn check_distances(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         let mut previous = None;
         for &row in rows.iter().filter(|&&row| self.stops.code_of_row(row).is_some()) {
@@ -191,7 +192,8 @@ impl StopTimeColumns<'_> {
         }
     }
 
-    /// Rows of a trip stand together and in the order of their sequence, which does not repeat.
+    /// Checks that the rows of a trip are contiguous and in order of sequence, and that no sequence
+    /// repeats.
     fn check_row_order(&self, trip: u32, rows: &[u32], out: &mut Notices) {
         let follows = |pair: &[u32]| match *pair {
             [one, other] => {

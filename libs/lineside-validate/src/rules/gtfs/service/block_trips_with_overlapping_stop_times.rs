@@ -1,4 +1,4 @@
-//! Vehicles that would have to be on two trips at once.
+//! Check of vehicles that would have to run two trips at once.
 
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("block_trips_with_overlapping_stop_times.md"),
 };
 
-/// How much is compared in a schedule, in words of 64 days: about a second.
+/// The largest number of words of 64 days that are compared in a schedule: about a second.
 const WORK_MAX: usize = 1 << 30;
-/// The part of what is left of that which one block may use: one that is used for everything has nothing new to say, and the
-/// blocks after it have their turn.
+/// The divisor for the share of the remaining work that one block may use. A block in which everything overlaps has
+/// nothing new to report, and later blocks get their turn.
 const BLOCK_SHARE: usize = 4;
 
 /// A trip in its block.
@@ -70,7 +70,7 @@ fn check_block_overlaps(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
                     break 'block;
                 };
                 budget = rest;
-                // Where a vehicle goes on as another trip, both may have the same call.
+                // A vehicle that continues as another trip may have the same call in both.
                 if one.last == other.first {
                     continue;
                 }
@@ -106,7 +106,7 @@ fn report_overlap(
     });
 }
 
-/// What tells when trips run.
+/// The columns from which the times of trips are read.
 struct RunFinder<'a> {
     services: &'a ServiceCalendar,
     trip_ids: TextColumn<'a>,
@@ -138,7 +138,7 @@ impl<'a> RunFinder<'a> {
         }
     }
 
-    /// When a trip runs; `None` if the times at its ends are not known or it has no service.
+    /// Returns the times of a trip; `None` if the times at its ends are unknown or it has no service.
     fn run_of_trip(&self, row: u32) -> Option<BlockRun<'a>> {
         let service = self.services.service_of_trips_code(self.service_ids.code_of_row(row)?)?;
         let stop_time = self.to_stop_times.row_of_code(self.trip_ids.code_of_row(row)?)?;

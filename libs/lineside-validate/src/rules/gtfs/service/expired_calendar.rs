@@ -1,4 +1,4 @@
-//! Services that have run for the last time.
+//! Check of services that have ended.
 
 use super::GtfsRule;
 use crate::{
@@ -32,8 +32,8 @@ fn check_expired_calendars(feed: &GtfsFeed, context: &ValidationContext, out: &m
     let today = day_from_date(context.today);
     let services = feed.service_calendar();
     let is_over = |day: i32| day < today;
-    // Days that are listed one by one pile up behind those to come, and nobody takes them out. Only
-    // a schedule of which nothing is left is worth a word.
+    // Expired single days often remain in `calendar_dates.txt`. They are reported only if no future
+    // day is left.
     if calendar.is_empty() && !services.iter().filter_map(|service| service.last_day()).all(is_over)
     {
         return;

@@ -1,4 +1,4 @@
-//! Schedules that say that they end soon.
+//! Checks of schedules that end soon according to `feed_info.txt`.
 
 use super::GtfsRule;
 use crate::{
@@ -31,8 +31,8 @@ static MONTH: NoticeKind = NoticeKind {
     page: include_str!("feed_expiration_date30_days.md"),
 };
 
-/// How many days a schedule should still have, as the best practices of GTFS put it: the shorter
-/// span first.
+/// The days for which a schedule should still be valid, as the GTFS best practices recommend; the
+/// shorter span first.
 const SPANS: [(&NoticeKind, i32); 2] = [(&WEEK, 7), (&MONTH, 30)];
 
 /// O(n).

@@ -1,4 +1,4 @@
-//! Zones that claim to lie at one point of a shape.
+//! Check of zones and groups with a distance along the shape.
 
 use super::GtfsRule;
 use crate::{

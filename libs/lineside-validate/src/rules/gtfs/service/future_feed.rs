@@ -1,4 +1,4 @@
-//! Schedules that have not begun.
+//! Check of schedules that are not valid yet.
 
 use super::GtfsRule;
 use crate::{

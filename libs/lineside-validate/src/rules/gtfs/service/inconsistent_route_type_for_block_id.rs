@@ -1,4 +1,4 @@
-//! Vehicles that would have to be a bus and a train.
+//! Check of blocks whose trips have different route types.
 
 use super::GtfsRule;
 use crate::{
@@ -47,10 +47,10 @@ fn check_block_route_types(feed: &GtfsFeed, _: &ValidationContext, out: &mut Not
     }
 }
 
-/// Routes of one block that a notice names at most.
+/// The largest number of routes that a notice lists.
 const NAMES_MAX: usize = 100;
 
-/// Each once, in their order.
+/// Joins distinct names in order.
 fn join_distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut seen: Vec<&str> = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! Ferries of which nobody knows whether they take bikes.
+//! Check of ferry trips without `bikes_allowed`.
 
 use super::GtfsRule;
 use crate::{

@@ -1,4 +1,4 @@
-//! Trips on demand that begin in a zone and end nowhere.
+//! Check of demand-responsive trips with a single stop time.
 
 use super::GtfsRule;
 use crate::{
@@ -22,7 +22,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("missing_stop_times_record.md"),
 };
 
-/// `pickup_type` and `drop_off_type`: riders phone the agency.
+/// The `pickup_type` and `drop_off_type` that require a call to the agency.
 const MUST_PHONE: i32 = 2;
 
 /// O(trips).

@@ -20,7 +20,7 @@ mod trip_use;
 
 use super::GtfsRule;
 
-/// The rule of this family that takes longest without a look at what goes together.
+/// The slowest rule of this family that needs no join.
 pub(super) static LONG_RULES: &[&GtfsRule] = &[&timepoint::RULE];
 
 /// The other rules of this family.

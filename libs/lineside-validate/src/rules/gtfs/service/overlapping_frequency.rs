@@ -1,4 +1,4 @@
-//! Frequencies of one trip at the same time.
+//! Check of overlapping frequencies of one trip.
 
 use super::GtfsRule;
 use crate::{

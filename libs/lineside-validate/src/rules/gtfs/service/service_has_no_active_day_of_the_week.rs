@@ -1,4 +1,4 @@
-//! Services whose weeks have no day of service.
+//! Check of services without a day of the week.
 
 use super::GtfsRule;
 use crate::{

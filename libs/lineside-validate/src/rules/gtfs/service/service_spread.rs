@@ -1,4 +1,4 @@
-//! Services with weeks without service, and services that go on for years.
+//! Checks of services with weeks without service, and of services that extend for years.
 
 use super::GtfsRule;
 use crate::{
@@ -35,13 +35,13 @@ static FAR: NoticeKind = NoticeKind {
     page: include_str!("service_extends_far_in_the_future.md"),
 };
 
-/// Days in a row without service that are still usual: holidays.
+/// The longest run of days without service that is usual: holidays.
 const GAP_DAYS_MAX: i32 = 13;
-/// How many days from today on a service is planned at most.
+/// The largest number of days from today for which a service is plausible.
 const AHEAD_DAYS_MAX: i32 = 2 * 365;
 
-/// O(days of the services). Only those of `calendar.txt` count: days that are listed one by one
-/// stand apart on purpose.
+/// O(days of the services). Only services of `calendar.txt` count: single dates are far apart on
+/// purpose.
 fn check_service_spread(feed: &GtfsFeed, context: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::Calendar);
     let ids = table.text_column("service_id");

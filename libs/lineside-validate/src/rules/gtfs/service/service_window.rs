@@ -1,4 +1,4 @@
-//! The days on which anything runs, beside today and the days that the schedule claims to cover.
+//! Checks of the days with service against today and against the period of `feed_info.txt`.
 
 use super::GtfsRule;
 use crate::{
@@ -48,7 +48,7 @@ static BEYOND: NoticeKind = NoticeKind {
     page: include_str!("feed_valid_beyond_total_service_window.md"),
 };
 
-/// How many days a schedule may go on before and after all service.
+/// The days that a feed's period may extend before and after all service.
 const SPARE_DAYS: i32 = 14;
 
 /// O(services). Only services with trips count.
@@ -102,7 +102,7 @@ fn check_service_window(feed: &GtfsFeed, context: &ValidationContext, out: &mut 
     }
 }
 
-/// `YYYY-MM-DD`, as the reports write these.
+/// Formats a day as `YYYY-MM-DD`, as in the reports of these rules.
 fn format_iso_date(day: i32) -> String {
     date_from_day(day).to_string()
 }

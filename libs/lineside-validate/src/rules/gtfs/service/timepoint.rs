@@ -1,4 +1,4 @@
-//! Stop times that do not say whether the vehicle keeps them, or have none to keep.
+//! Checks of stop times without `timepoint`, and of timepoints without times.
 
 use super::GtfsRule;
 use crate::{
@@ -36,13 +36,13 @@ static NO_TIMES: NoticeKind = NoticeKind {
     page: include_str!("stop_time_timepoint_without_times.md"),
 };
 
-/// `timepoint`: the vehicle keeps to the time.
+/// The `timepoint` of exact times.
 const EXACT: i32 = 1;
 
 /// O(n).
 fn check_timepoints(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let table = feed.table(GtfsFile::StopTimes);
-    // Without the column all times are exact, as they were before there was one.
+    // Without the column all times are exact, as before the column was introduced.
     if !table.has_column("timepoint") {
         return;
     }

@@ -1,4 +1,4 @@
-//! Schedules whose bulk of trips does not run this week, whatever single trips do.
+//! Check of schedules in which most trips do not run in the next days.
 
 use super::GtfsRule;
 use crate::{
@@ -24,14 +24,14 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("trip_coverage_not_active_for_next7_days.md"),
 };
 
-/// How many days from today on the bulk of the trips should run.
+/// The days from today on which most trips should run.
 const DAYS: i32 = 7;
-/// The days with the most trips are passed over, as they may be out of the ordinary: those beyond
-/// this part of all days...
+/// The fraction of days that are not exceptionally busy. The days with the most trips are ignored
+/// ...
 const USUAL_PART: f64 = 0.9;
-/// ... but no more days than this, or a few trips of many years would hide the others.
+/// ... but no more days than this, or a few trips over many years would hide the others.
 const BUSIEST_DAYS_MAX: usize = 30;
-/// The part of a usual busy day's trips that makes a day one on which most trips run.
+/// The fraction of a usual busy day's trips from which most trips run on a day.
 const MAJORITY: f64 = 0.75;
 
 /// O(trips + days of the services).
@@ -49,7 +49,7 @@ fn check_trip_coverage(feed: &GtfsFeed, context: &ValidationContext, out: &mut N
     }
 }
 
-/// The trips of each service on a day on which it runs; `None` where no trip has it.
+/// Returns the number of trips of each service per day; `None` if no trip has it.
 fn count_trips_per_service(feed: &GtfsFeed, services: &ServiceCalendar) -> Vec<Option<i64>> {
     let trips = feed.table(GtfsFile::Trips);
     let (ids, service_ids) = (trips.text_column("trip_id"), trips.text_column("service_id"));
@@ -82,7 +82,7 @@ fn count_trips_per_service(feed: &GtfsFeed, services: &ServiceCalendar) -> Vec<O
     counts
 }
 
-/// The days on which any trip runs, in their order, each with its trips.
+/// Returns the days with trips, in order, each with its number of trips.
 fn count_trips_per_day(services: &ServiceCalendar, trips: &[Option<i64>]) -> Vec<(i32, i64)> {
     let with_trips =
         || services.iter().zip(trips).filter_map(|(service, trips)| Some((service, (*trips)?)));
@@ -98,7 +98,7 @@ fn count_trips_per_day(services: &ServiceCalendar, trips: &[Option<i64>]) -> Vec
     (first..).zip(counts).filter_map(|(day, trips)| Some((day, trips?))).collect()
 }
 
-/// The first and the last day on which most trips run.
+/// Returns the first and the last day on which most trips run.
 fn majority_period(counts: &[(i32, i64)]) -> Option<(i32, i32)> {
     let mut sorted: Vec<i64> = counts.iter().map(|(_, trips)| *trips).collect();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! Headsigns that name a stop at which the trip does not end.
+//! Check of headsigns with the name of a stop before the last one.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("trip_headsign_matches_intermediate_stop.md"),
 };
 
-/// No stop has this name.
+/// The number of names that no stop has.
 const NO_NAME: u32 = u32::MAX;
 
 /// O(stop times): names are compared by number.
@@ -48,8 +48,8 @@ fn check_headsigns(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
         let code = to_stop_times.row_of_code(id).and_then(|row| stop_time_ids.code_of_row(row));
         let rows = code.map_or(&[][..], |code| stop_times.rows_of_code(code));
         let [first, .., last] = *rows else { continue };
-        // A trip that ends where it begins is named after the place that it passes. The reference
-        // validator looks at no further trip then.
+        // A loop has the name of a place on the way as its headsign. As the reference validator
+        // does, this ends the check of all further trips.
         if stops.code_of_row(first) == stops.code_of_row(last) {
             return;
         }
@@ -75,7 +75,7 @@ fn check_headsigns(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     }
 }
 
-/// Numbers for names: equal ones, whatever their case, have the same.
+/// Numbers for names; names that differ only in case have the same number.
 struct NameNumbers {
     /// By the code of `stop_id` in `stop_times.txt`.
     of_stops: Vec<u32>,
@@ -109,14 +109,14 @@ impl NameNumbers {
     }
 }
 
-/// Without case, sign by sign.
+/// Folds case character by character.
 fn fold_case(name: &str) -> String {
     let upper = |sign: char| single_char(sign, sign.to_uppercase());
     let lower = |sign: char| single_char(sign, sign.to_lowercase());
     name.chars().map(|sign| lower(upper(sign))).collect()
 }
 
-/// A sign that becomes several ones stays as it is.
+/// Returns the mapped character, or the original if it maps to several.
 fn single_char(sign: char, mut mapped: impl Iterator<Item = char>) -> char {
     match (mapped.next(), mapped.next()) {
         (Some(one), None) => one,

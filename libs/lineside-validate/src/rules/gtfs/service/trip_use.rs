@@ -1,4 +1,4 @@
-//! Trips without stop times, or with a single one.
+//! Checks of trips with no stop times or a single one.
 
 use super::GtfsRule;
 use crate::{
@@ -49,7 +49,7 @@ fn check_trip_use(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
                     .set_field("tripId", ids.text_of_code(id));
             });
         }
-        // An id that stands twice is said to be so elsewhere.
+        // Duplicate ids are reported elsewhere.
         if n_stops == 0 && !seen[id as usize] {
             out.add_notice(&UNUSED, |sample| {
                 sample

@@ -1,47 +1,47 @@
-//! Which of several places on a shape each stop of a trip is: those that lie in the order of the
-//! stops, and closest to them.
+//! Assignment of each stop of a trip to one of several positions on a shape, in the order of the stops and with the
+//! smallest distances.
 
 use super::shape_line::ShapeMatch;
 
-/// How far a choice for the stops so far gets.
+/// The best assignment of the stops so far that ends in one match.
 #[derive(Clone, Copy, Debug)]
 struct PartialAssignment {
     /// The sum of the distances between stops and shape, in meters.
     score: f64,
-    /// Meters along the shape of the last stop.
+    /// The position of the last stop along the shape, in meters.
     along: f64,
-    /// Which of the last stop's matches it takes.
+    /// The index of the last stop's match.
     pick: usize,
-    /// The choice for the stops before that it goes on from.
+    /// The index of the preceding assignment, of the stops before.
     before: usize,
 }
 
-/// Two stops whose matches lie in the wrong order.
+/// Two stops whose matches are in the wrong order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrderConflict {
-    /// The second of them, as a position in the trip.
+    /// The position of the second stop in the trip.
     pub(super) stop: usize,
-    /// The match of the first.
+    /// The match of the first stop.
     pub(super) before: ShapeMatch,
-    /// The match of the second: the closest.
+    /// The closest match of the second stop.
     pub(super) at: ShapeMatch,
 }
 
-/// Chooses matches; kept for its memory.
+/// An assigner of matches, reused for its buffers.
 #[derive(Debug, Default)]
 pub(super) struct MatchAssigner {
-    /// The choices for each number of stops, one after the other.
+    /// The partial assignments, grouped by their number of stops.
     partials: Vec<PartialAssignment>,
-    /// Where those of each number begin in `partials`.
+    /// The start of each group in `partials`.
     starts: Vec<usize>,
-    /// The last choices in the order of `along`, and of each beginning of that order the best.
+    /// The last group ordered by `along`, and the best of each prefix of that order.
     order: Vec<usize>,
     best: Vec<usize>,
 }
 
 impl MatchAssigner {
-    /// Chooses a match for each stop so that none lies before that of an earlier stop. The choice is
-    /// told by [`MatchAssigner::assigned_matches`]. O(matches log matches).
+    /// Assigns a match to each stop so that none is before that of an earlier stop. [`MatchAssigner::assigned_matches`]
+    /// returns the result. O(matches log matches).
     pub(super) fn assign_matches<'m>(
         &mut self,
         n_stops: usize,
@@ -77,8 +77,8 @@ impl MatchAssigner {
         Ok(())
     }
 
-    /// Puts the choices from `start` on in order of how far along they are, and says which of each
-    /// beginning is the best: the first of those with the least score.
+    /// Sorts the assignments from `start` by position along the shape, and determines the best of each prefix: the
+    /// first one with the lowest score.
     fn rank_partials(&mut self, start: usize) {
         let partials = &self.partials;
         self.order.clear();
@@ -112,7 +112,7 @@ impl MatchAssigner {
         OrderConflict { stop, before: before.unwrap_or(at), at }
     }
 
-    /// What was chosen: the last stop first, each with the position of its match.
+    /// Returns the assignment: each stop with the index of its match, the last stop first.
     pub(super) fn assigned_matches(&self) -> impl Iterator<Item = (usize, usize)> {
         let last = self.starts.last().copied().unwrap_or_default();
         let score = |&at: &usize| self.partials[at].score;
@@ -128,7 +128,7 @@ impl MatchAssigner {
     }
 }
 
-/// The first of those closest to the stop.
+/// Returns the first of the matches closest to the stop.
 pub(super) fn closest_match(matches: &[ShapeMatch]) -> Option<ShapeMatch> {
     matches.iter().copied().min_by(|one, other| one.to_shape.total_cmp(&other.to_shape))
 }
@@ -137,7 +137,7 @@ pub(super) fn closest_match(matches: &[ShapeMatch]) -> Option<ShapeMatch> {
 mod tests {
     use super::*;
 
-    /// Matches of one stop: meters along the shape and from the stop.
+    /// Returns the matches of a stop from meters along the shape and meters from the stop.
     fn stop(matches: &[(f64, f64)]) -> Vec<ShapeMatch> {
         let found =
             |&(along, to_shape): &(f64, f64)| ShapeMatch { along, to_shape, ..ShapeMatch::NONE };

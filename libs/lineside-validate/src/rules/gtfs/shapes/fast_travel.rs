@@ -1,4 +1,4 @@
-//! Vehicles that would have to be faster than their kind can be.
+//! Checks of vehicles that would have to be faster than their type allows.
 
 use std::collections::HashMap;
 
@@ -49,14 +49,14 @@ const FIELDS: &[(&str, &str)] = &[
     ("arrivalTime2", "When the vehicle arrives there."),
 ];
 
-/// Kilometers beyond which stops count as far from each other.
+/// The distance in kilometers from which stops are far apart.
 const FAR_KM: f64 = 10.0;
-/// How much sums of kilometers may differ by their order of adding.
+/// The rounding error of sums of kilometers, which depends on the order of addition.
 const ROUNDING_KM: f64 = 1e-6;
 const MINUTE: i32 = 60;
 const HOUR: f64 = 3_600.0;
 
-/// How fast a vehicle of a route type can be, in km/h, with some room.
+/// Returns the highest plausible speed of a route type in km/h, with a margin.
 fn max_route_speed(route_type: i32) -> f64 {
     match route_type {
         // Trams and light rail: Houston's reaches 100.
@@ -75,7 +75,7 @@ fn max_route_speed(route_type: i32) -> f64 {
     }
 }
 
-/// Two stops of a trip, as positions in it, and how fast the vehicle would be between them.
+/// Two stops of a trip by position, and the speed between them.
 #[derive(Clone, Copy, Debug)]
 struct TravelLeg {
     start: usize,
@@ -84,7 +84,8 @@ struct TravelLeg {
     km: f64,
 }
 
-/// O(stop times), and pair by pair what looks too fast over a long way. Trips of one route with the same stops and times are looked at once.
+/// O(stop times), and pair by pair for trips that seem too fast over a long distance. Trips of one route with the same
+/// stops and times are checked once.
 fn check_fast_travel(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let trip_rows = feed.row_link(GtfsFile::StopTimes, "trip_id", GtfsFile::Trips, "trip_id");
     let route_rows = feed.row_link(GtfsFile::Trips, "route_id", GtfsFile::Routes, "route_id");
@@ -97,7 +98,7 @@ fn check_fast_travel(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) 
         let Some(route) = trip_routes.code_of_row(trip) else { continue };
         let fingerprint = timetable.trip_fingerprint(route, rows);
         let legs = seen.entry(fingerprint).or_insert_with(|| {
-            // A route that is not there is said elsewhere.
+            // An unknown route is reported elsewhere.
             route_rows.row_of_code(route).map_or(Vec::new(), |route| {
                 timetable.find_fast_legs(rows, max_route_speed(route_types.get_or(route, 0)))
             })
@@ -139,17 +140,16 @@ fn fill_leg_fields(
     sample.set_field("stopName2", name(end)).set_field("arrivalTime2", time("arrival_time", end));
 }
 
-/// Where stops are, by their codes in stop_times.txt.
+/// The positions of stops, by their codes in `stop_times.txt`.
 struct StopPositions {
-    /// Whether stops.txt has the stop.
+    /// True if `stops.txt` has the stop.
     is_there: Vec<bool>,
     points: Vec<Option<SpherePoint>>,
-    /// Distances that were asked for, each at a place that its stops decide. The same pairs come
-    /// again and again.
+    /// A direct-mapped cache of distances, since the same pairs are frequent.
     known: Vec<(u32, u32, f64)>,
 }
 
-/// Distances that are kept; a power of two.
+/// The size of the cache; a power of two.
 const KNOWN: usize = 1 << 16;
 
 impl StopPositions {
@@ -175,7 +175,7 @@ impl StopPositions {
         stop.is_some_and(|stop| self.points[stop as usize].is_some())
     }
 
-    /// From one stop to another, in km; a stop without a place counts as one at 0, 0.
+    /// Returns the distance between two stops in km; a stop without coordinates is at 0, 0.
     fn distance_km(&mut self, from: Option<u32>, to: Option<u32>) -> f64 {
         let (from, to) = (from.unwrap_or(u32::MAX), to.unwrap_or(u32::MAX));
         let at = (from.wrapping_mul(0x9E37_79B1) ^ to.wrapping_mul(0x85EB_CA77)) >> 7;
@@ -192,23 +192,23 @@ impl StopPositions {
     }
 }
 
-/// One stop of the trip that is looked at.
+/// A stop of the current trip.
 #[derive(Clone, Copy)]
 struct TripCall {
     stop: Option<u32>,
     arrival: Option<i32>,
     departure: Option<i32>,
-    /// From the stop before it, or the last one that has a place.
+    /// The distance from the previous stop, or from the last one with coordinates.
     km: f64,
 }
 
-/// What is asked of stop_times.txt.
+/// The columns of `stop_times.txt` that are read, and buffers.
 struct TravelTimes<'a> {
     stops: StopPositions,
     stop_ids: TextColumn<'a>,
     arrivals: NumberColumn<'a>,
     departures: NumberColumn<'a>,
-    /// The trip that is looked at; kept for its memory, as is what its fingerprint is made of.
+    /// The calls of the current trip, and the bytes of its fingerprint; reused as buffers.
     calls: Vec<TripCall>,
     bytes: Vec<u8>,
 }
@@ -226,21 +226,22 @@ impl<'a> TravelTimes<'a> {
         }
     }
 
-    /// Equal for trips of one route with the same stops and times. 64 bits tell all others apart.
+    /// Returns a fingerprint that is equal for trips of one route with the same stops and times. Its 64 bits make
+    /// collisions improbable.
     fn trip_fingerprint(&mut self, route: u32, rows: &[u32]) -> u64 {
         self.bytes.clear();
         self.bytes.extend_from_slice(&route.to_le_bytes());
         for &row in rows {
             let stop = self.stop_ids.code_of_row(row).unwrap_or(u32::MAX);
             self.bytes.extend_from_slice(&stop.to_le_bytes());
-            // No time counts as midnight, as the reference validator has it.
+            // A missing time counts as midnight, as in the reference validator.
             self.bytes.extend_from_slice(&self.arrivals.get_or(row, 0).to_le_bytes());
             self.bytes.extend_from_slice(&self.departures.get_or(row, 0).to_le_bytes());
         }
         xxh3_64(&self.bytes)
     }
 
-    /// Where a trip is faster than it can be.
+    /// Returns the legs of a trip that are too fast.
     fn find_fast_legs(
         &mut self,
         rows: &[u32],
@@ -272,8 +273,7 @@ impl<'a> TravelTimes<'a> {
         }
     }
 
-    /// O(n): from each stop that has a place and a departure to the next with a place and an
-    /// arrival.
+    /// O(n): checks each stop with coordinates and a departure against the next stop with coordinates and an arrival.
     fn find_fast_neighbours(
         &mut self,
         speed_max: f64,
@@ -296,16 +296,16 @@ impl<'a> TravelTimes<'a> {
         }
     }
 
-    /// The first stop that may be too far from an earlier one for the time between them. O(n): what
-    /// the way is ahead of the clock grows from the one to the other, so the least of all that lie
-    /// far enough back tells.
+    /// Returns the first stop that may be too far from an earlier one for the time between them. O(n): a leg is too
+    /// fast if the lead of the distance over the allowed distance grows along it, so only the smallest lead among stops
+    /// far enough back matters.
     fn first_possible_distant_end(&self, speed_max: f64) -> Option<usize> {
         if self.calls.iter().any(|call| !self.stops.is_there(call.stop)) {
             return Some(0);
         }
         let allowed = |seconds: i32| speed_max * f64::from(seconds) / HOUR;
         let (mut back, mut back_km, mut km) = (0, 0.0, 0.0);
-        // Whole minutes count one more between them, so they are kept apart.
+        // Legs between whole minutes get an extra minute, so the two cases are separate.
         let (mut least_whole, mut least_odd) = (f64::INFINITY, f64::INFINITY);
         let mut latest = i32::MIN;
         for (end, call) in self.calls.iter().enumerate() {
@@ -332,12 +332,12 @@ impl<'a> TravelTimes<'a> {
         None
     }
 
-    /// The first pair of far stops with too little time between them, looked for from the second on.
-    /// O(n) where that is it, O(n²) at worst.
+    /// Returns the first pair of distant stops with too little time between them, starting the search at `first_end`.
+    /// O(n) if the first pair is there, O(n²) at worst.
     fn find_fast_distant_leg(&self, first_end: usize, speed_max: f64) -> Option<TravelLeg> {
         for (end, to) in self.calls.iter().enumerate().skip(first_end) {
             let Some(arrival) = to.arrival else { continue };
-            // A stop that is not there is said elsewhere, and ends the look.
+            // An unknown stop is reported elsewhere, and ends the check.
             if !self.stops.is_there(to.stop) {
                 return None;
             }
@@ -362,8 +362,8 @@ impl<'a> TravelTimes<'a> {
     }
 }
 
-/// Km/h. Without any time between them, a minute counts; times that are whole minutes may be up to
-/// half a minute off each, so they count a minute more.
+/// Returns a speed in km/h. At least a minute counts. Times in whole minutes may be off by half a minute each, so a
+/// minute is added.
 fn speed_kmh(km: f64, departure: i32, arrival: i32) -> f64 {
     let seconds = match arrival - departure {
         ..=0 => MINUTE,

@@ -1,4 +1,4 @@
-//! Rules about the lines on the map, and how fast vehicles would have to be.
+//! Rules about shapes, and about the speeds of vehicles.
 
 mod assign;
 mod fast_travel;
@@ -12,7 +12,7 @@ mod unused_shape;
 
 use super::GtfsRule;
 
-/// The rules of this family that take longest.
+/// The slowest rules of this family.
 pub(super) static LONG_RULES: &[&GtfsRule] =
     &[&stops_and_shape::RULE, &fast_travel::RULE, &trip_distance_exceeds_shape_distance::RULE];
 

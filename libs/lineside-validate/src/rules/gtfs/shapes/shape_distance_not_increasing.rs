@@ -1,4 +1,4 @@
-//! Distances along a shape that do not grow from point to point.
+//! Checks of distances along a shape that do not increase from point to point.
 
 use super::GtfsRule;
 use crate::{
@@ -56,11 +56,11 @@ const FIELDS: &[(&str, &str)] =
 const FIELDS_APART: &[(&str, &str)] =
     &[SHAPE_ID, ROW, DISTANCE, SEQUENCE, PREV_ROW, PREV_DISTANCE, PREV_SEQUENCE, APART];
 
-/// Meters from which on two points are two places: 0.00001 degrees of a great circle, the last
-/// digit that most feeds write.
+/// The distance in meters from which two points differ: 0.00001 degrees of a great circle, the last
+/// digit in most feeds.
 const APART_METERS: f64 = 1.11;
 
-/// O(n): each point is held against the one before it.
+/// O(n): each point is compared with the one before it.
 fn check_shape_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let shapes = feed.table(GtfsFile::Shapes);
     if !shapes.has_column("shape_dist_traveled") {

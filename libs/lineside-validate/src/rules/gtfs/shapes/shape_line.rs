@@ -1,24 +1,24 @@
-//! A shape as a line on the sphere, and where stops lie along it.
+//! A shape as a line on the sphere, and the positions of stops along it.
 
 use std::ops::Range;
 
 use crate::gtfs::{EARTH_RADIUS_M, GtfsFeed, GtfsFile, SpherePoint, haversine_distance_m};
 
-/// A place on a shape that may be a stop's.
+/// A position on a shape that may be a stop's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeMatch {
-    /// The last point of the shape before it or at it.
+    /// The index of the last shape point at or before the position.
     pub(super) index: usize,
-    /// Where it is.
+    /// The position.
     pub(super) place: SpherePoint,
-    /// Meters along the shape from its beginning.
+    /// The distance along the shape from its start, in meters.
     pub(super) along: f64,
-    /// Meters from the stop.
+    /// The distance from the stop, in meters.
     pub(super) to_shape: f64,
 }
 
 impl ShapeMatch {
-    /// No match: farther than everything.
+    /// No match, farther than any other.
     pub(super) const NONE: ShapeMatch =
         ShapeMatch { index: 0, place: SpherePoint::ORIGIN, along: 0.0, to_shape: f64::INFINITY };
 
@@ -33,32 +33,32 @@ impl ShapeMatch {
     }
 }
 
-/// Segments that are passed over together when a stop is far from them.
+/// The number of segments that are skipped together if a stop is far from them.
 const BLOCK: usize = 16;
-/// How much is allowed for rounding where places are told apart roughly, as part of the radius:
-/// less than a centimeter.
+/// The margin for rounding in approximate comparisons, as a fraction of the Earth's radius: less
+/// than a centimeter.
 const ROUNDING: f64 = 1e-9;
 
-/// A ball around a block of segments, in radii of the Earth.
+/// A ball around a block of segments, in Earth radii.
 #[derive(Clone, Copy, Debug)]
 struct BoundingBall {
     center: SpherePoint,
     radius: f64,
 }
 
-/// A shape; kept for its memory.
+/// A shape, reused for its buffers.
 #[derive(Debug, Default)]
 pub(super) struct ShapeLine {
     points: Vec<SpherePoint>,
-    /// Meters along the shape, of each point.
+    /// The distance of each point along the shape, in meters.
     along: Vec<f64>,
-    /// What the feed says of the same, never less than before.
+    /// The feed's distance of each point, made non-decreasing.
     given: Vec<f64>,
     balls: Vec<BoundingBall>,
 }
 
 impl ShapeLine {
-    /// Takes another shape: rows of shapes.txt in their order. O(n).
+    /// Reads another shape from rows of `shapes.txt` in order. O(n).
     pub(super) fn read_shape(&mut self, feed: &GtfsFeed, rows: &[u32]) {
         let shapes = feed.table(GtfsFile::Shapes);
         let (lat, lon) = (shapes.float_column("shape_pt_lat"), shapes.float_column("shape_pt_lon"));
@@ -69,7 +69,7 @@ impl ShapeLine {
         }));
     }
 
-    /// Takes the points of a shape: latitude, longitude, and what the feed says of the distance.
+    /// Sets the points of a shape: latitude, longitude, and the feed's distance.
     fn set_points(&mut self, points: impl Iterator<Item = ((f64, f64), f64)>) {
         self.points.clear();
         self.along.clear();
@@ -94,18 +94,18 @@ impl ShapeLine {
         self.points.len().saturating_sub(1)
     }
 
-    /// Whether it has one point only.
+    /// Returns true if the shape has a single point.
     pub(super) fn is_single_point(&self) -> bool {
         self.points.len() == 1
     }
 
-    /// Whether the feed says how far along its points are.
+    /// Returns true if the feed has distances for the points.
     pub(super) fn has_distances(&self) -> bool {
         self.given.last().is_some_and(|&given| given > 0.0)
     }
 
-    /// Adds the places along the shape that are as close to a stop as any around them and no
-    /// farther than `meters_max`. O(n), but most of it in steps of a whole block.
+    /// Adds the positions along the shape that are locally closest to a stop and at most
+    /// `meters_max` away. O(n), mostly in steps of a whole block.
     pub(super) fn add_matches_near(
         &self,
         stop: SpherePoint,
@@ -125,7 +125,7 @@ impl ShapeLine {
                 let (start, end) = (self.points[at], self.points[at + 1]);
                 let place = stop.closest_between(start, end);
                 let away = stop - place;
-                // The way through the earth tells most of them apart, and needs no angle.
+                // The straight-line distance rules out most segments without computing an angle.
                 let meters = if away.dot_product(away) > reach * reach {
                     f64::INFINITY
                 } else {
@@ -153,7 +153,7 @@ impl ShapeLine {
         start..(start + BLOCK).min(self.count_segments())
     }
 
-    /// The place of the shape that is closest to a stop. O(n).
+    /// Returns the position on the shape closest to a stop. O(n).
     pub(super) fn closest_match(&self, stop: SpherePoint) -> ShapeMatch {
         let mut best = ShapeMatch::NONE;
         if let [only] = self.points.as_slice() {
@@ -166,8 +166,8 @@ impl ShapeLine {
         best
     }
 
-    /// The place that the feed gives for a stop by its distance, looked for from a point of the
-    /// shape on. O(log n).
+    /// Returns the position at the feed's distance for a stop, searching from a point of the shape.
+    /// O(log n).
     pub(super) fn match_at_distance(
         &self,
         stop: SpherePoint,
@@ -191,20 +191,20 @@ impl ShapeLine {
     }
 }
 
-/// Whether distances are too much alike to divide by what is between them.
+/// Returns true if distances are too similar to divide by their difference.
 fn are_nearly_equal(one: f64, other: f64) -> bool {
     const PART: f64 = 32e-9;
     (one - other).abs() <= PART.max(PART * one.abs().max(other.abs()))
 }
 
-/// How a shape comes near a stop, segment by segment, and leaves it again.
+/// The state while a shape approaches a stop, segment by segment, and leaves it.
 #[derive(Debug)]
 struct StopApproach {
-    /// The closest place since it last came near.
+    /// The closest position of the current approach.
     best: ShapeMatch,
-    /// Meters from the stop to the end of the last segment.
+    /// The distance from the stop to the end of the last segment, in meters.
     to_end: f64,
-    /// Whether that is farther than the segment is.
+    /// True if that distance is larger than the distance to the segment.
     is_leaving: bool,
 }
 
@@ -215,8 +215,8 @@ impl Default for StopApproach {
 }
 
 impl StopApproach {
-    /// A segment is near. If the one before it led away and this one leads back, the shape passed
-    /// the stop in between.
+    /// Handles a segment near the stop. If the segment before led away and this one leads back, the
+    /// shape passed the stop in between.
     fn enter_segment(
         &mut self,
         place: SpherePoint,
@@ -230,7 +230,7 @@ impl StopApproach {
         self.best.keep_closer(place, meters, at);
     }
 
-    /// The shape has passed the stop, if it came near.
+    /// Ends the approach: records the closest position, if any.
     fn leave_stop(&mut self, out: &mut Vec<ShapeMatch>) {
         if self.best.is_there() {
             out.push(self.best);
@@ -245,8 +245,8 @@ impl BoundingBall {
             points.iter().fold(SpherePoint { x: 0.0, y: 0.0, z: 0.0 }, |sum, &point| sum + point);
         let center = sum * (1.0 / points.len() as f64);
         let far = points.iter().map(|&point| (point - center).vector_length()).fold(0.0, f64::max);
-        // Segments follow the surface, so their middle may lie outside of a ball around their ends,
-        // by less than a quarter of the square of their length.
+        // Segments follow the surface, so their middle may be outside a ball around their ends, by
+        // less than a quarter of their squared length.
         let longest =
             points.windows(2).map(|pair| (pair[1] - pair[0]).vector_length()).fold(0.0, f64::max);
         BoundingBall { center, radius: far + longest * longest / 4.0 }
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_shape_that_comes_by_again_matches_again() {
-        // About 550 m to and fro, with the stop in the middle.
+        // About 550 m back and forth, with the stop in the middle.
         let points: Vec<_> = (0..10).map(|at| (60.0, 10.0 + f64::from(at % 2) * 0.01)).collect();
         let matches = near(&line(&points), (60.0002, 10.005));
         let indexes: Vec<usize> = matches.iter().map(|found| found.index).collect();
@@ -320,7 +320,7 @@ mod tests {
         let stop = SpherePoint::from_lat_lon(60.0, 10.005);
         let found = line.match_at_distance(stop, 0.5, 0);
         assert!(found.index == 0 && found.to_shape < 0.1, "{found:?}");
-        // Never before the point from which it is looked for, nor beyond the last.
+        // Never before the starting point of the search, nor beyond the last point.
         assert_eq!(line.match_at_distance(stop, 0.5, 1).place, line.points[1]);
         assert_eq!(line.match_at_distance(stop, 9.0, 0).place, line.points[2]);
     }

@@ -1,4 +1,4 @@
-//! Shapes of one point, which are no lines.
+//! Check of shapes with a single point.
 
 use super::GtfsRule;
 use crate::{

@@ -1,4 +1,4 @@
-//! Stops that do not lie along the shape of their trip.
+//! Checks of stops that do not match the shape of their trip.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -94,27 +94,26 @@ const TOO_FAR_FIELDS: &[(&str, &str)] = &[
     ("geoDistanceToShape", "How far the stop is from there, in meters."),
 ];
 
-/// How many meters a stop may be away from its shape.
+/// The largest distance of a stop from its shape, in meters.
 const METERS_MAX: f64 = 100.0;
-/// How many times as far the first and the last station of a train may be: many shapes end before
-/// the track does.
+/// The factor by which the first and the last station of a train may be farther: many shapes end before the track does.
 const STATION_TIMES: f64 = 4.0;
-/// How often a shape may pass a stop before nobody can tell which time is meant.
+/// With more matches than this, the position of a stop is ambiguous.
 const MATCHES_MAX: usize = 20;
-/// How often a shape may pass a stop before nobody looks for an order of the stops any more, so that
-/// no shape takes all memory. Shapes of real feeds stay far below.
+/// With more matches of a stop than this, no order of the stops is computed, to limit memory. Shapes of real feeds have
+/// far fewer.
 const TANGLED: usize = 200;
-/// How many matches a trip's stops may have together, for the same reason: 32 MB of choices.
+/// The largest number of matches of all stops of a trip, to limit memory: 32 MB.
 const CHOICES_MAX: usize = 1 << 20;
-/// Matches that are kept for the next trips of a shape.
+/// The largest number of matches that are retained for the next trips of a shape.
 const KEPT_MAX: usize = 1 << 16;
-/// Trains, as a route's type.
+/// The route type of trains.
 const RAIL: i32 = 2;
-/// Stands for a stop time without a stop.
+/// The code of a stop time without a stop.
 const NO_STOP: u32 = u32::MAX;
 
-/// For each shape and each of its distinct sequences of stops, O(stops × points), of which most is
-/// passed over in blocks; a stop of several sequences is looked for once.
+/// For each shape and each of its distinct sequences of stops, O(stops × points), most of it skipped in blocks; a stop
+/// of several sequences is searched once.
 fn check_stops_on_shape(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let trips = feed.table(GtfsFile::Trips);
     let (shape_ids, routes) = (trips.text_column("shape_id"), trips.text_column("route_id"));
@@ -138,7 +137,7 @@ fn check_stops_on_shape(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
             if !seen.insert(calls.stops_fingerprint(rows, &mut bytes)) {
                 continue;
             }
-            // A route that is not there is said elsewhere.
+            // An unknown route is reported elsewhere.
             let route = routes.code_of_row(trip).and_then(|route| route_rows.row_of_code(route));
             let Some(route) = route else { continue };
             let is_rail = route_types.get(route) == Some(RAIL);
@@ -149,7 +148,7 @@ fn check_stops_on_shape(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     }
 }
 
-/// What is asked of stop_times.txt.
+/// The columns that are read for the stop times of trips.
 struct CallColumns<'a> {
     trip_ids: TextColumn<'a>,
     first_times: Arc<RowLink>,
@@ -174,7 +173,7 @@ impl<'a> CallColumns<'a> {
         }
     }
 
-    /// The code in stop_times.txt of the id of a trip.
+    /// Returns the code of a trip's id in `stop_times.txt`.
     fn trip_code(&self, trip: u32) -> Option<u32> {
         self.time_trips.code_of_row(self.first_times.row_of_code(self.trip_ids.code_of_row(trip)?)?)
     }
@@ -183,7 +182,7 @@ impl<'a> CallColumns<'a> {
         self.stops.code_of_row(row).unwrap_or(NO_STOP)
     }
 
-    /// What the feed says of how far along the shape a stop is.
+    /// Returns the feed's distance of a stop time along the shape.
     fn given_distance(&self, row: u32) -> f64 {
         self.distances.get(row).unwrap_or(0.0)
     }
@@ -192,13 +191,14 @@ impl<'a> CallColumns<'a> {
         self.stops.code_of_row(row).and_then(|code| self.stop_rows.row_of_code(code))
     }
 
-    /// A stop without a place counts as one at 0, 0.
+    /// Returns the position of a stop; a stop without coordinates is at 0, 0.
     fn stop_point(&self, row: u32) -> SpherePoint {
         let point = self.stop_row(row).and_then(|stop| self.stop_points[stop as usize]);
         point.unwrap_or(SpherePoint::ORIGIN)
     }
 
-    /// Equal for the same stops at the same distances. 64 bits tell all others apart.
+    /// Returns a fingerprint that is equal for the same stops at the same distances. Its 64 bits make collisions
+    /// improbable.
     fn stops_fingerprint(&self, rows: &[u32], bytes: &mut Vec<u8>) -> u64 {
         bytes.clear();
         for &row in rows {
@@ -209,12 +209,12 @@ impl<'a> CallColumns<'a> {
     }
 }
 
-/// A trip that is looked at, and where what is found goes.
+/// The trip that is checked, and the notices.
 struct TripCheck<'a, 'o> {
     feed: &'a GtfsFeed,
     calls: &'a CallColumns<'a>,
     trip: u32,
-    /// Its stop times in their order.
+    /// The stop times of the trip, in order.
     rows: &'a [u32],
     is_rail: bool,
     out: &'o mut Notices,
@@ -226,7 +226,7 @@ impl TripCheck<'_, '_> {
         if self.is_rail && is_end { METERS_MAX * STATION_TIMES } else { METERS_MAX }
     }
 
-    /// Says something about a stop of the trip, unless it has no stop.
+    /// Reports a notice about a stop of the trip, unless it has no stop.
     fn report_for_stop(
         &mut self,
         kind: &'static NoticeKind,
@@ -247,7 +247,7 @@ impl TripCheck<'_, '_> {
     }
 }
 
-/// Says which stop it is, in the fields of these names.
+/// Fills in the stop, in the fields with these names.
 fn set_stop_fields(
     (feed, calls): (&GtfsFeed, &CallColumns<'_>),
     row: u32,
@@ -269,27 +269,27 @@ fn match_degrees(found: &ShapeMatch) -> Vec<f64> {
     vec![lat, lon]
 }
 
-/// Where a shape passes a stop.
+/// The matches of a stop along a shape.
 #[derive(Clone)]
 struct StopPasses {
-    /// Its matches, or only the closest if there are very many.
+    /// The range of the matches, or of only the closest one if there are very many.
     matches: Range<usize>,
     count: usize,
 }
 
-/// Holds trips against one shape after the other; kept for its memory.
+/// A matcher of trips to one shape after the other, reused for its buffers.
 #[derive(Default)]
 struct ShapeMatcher {
     line: ShapeLine,
-    /// The places of stops on the shape, and where those of each stop are: by its code, and whether
-    /// it may be as far as a station.
+    /// The matches of all stops on the shape, and the range of each stop: by its code, and true if it may be as far as
+    /// a station.
     matches: Vec<ShapeMatch>,
     known: HashMap<(u32, bool), StopPasses>,
-    /// The stops of the shape that were said to be too far from it: once for all trips.
+    /// The stops that were reported as too far from the shape: once for all trips.
     said: HashSet<u32>,
-    /// The matches of each stop of the trip that is looked at.
+    /// The matches of each stop of the current trip.
     choices: Vec<Range<usize>>,
-    /// Whether there are too many of them to choose from.
+    /// True if there are too many matches to choose from.
     is_tangled: bool,
     assigner: MatchAssigner,
 }
@@ -302,7 +302,7 @@ impl ShapeMatcher {
         self.said.clear();
     }
 
-    /// Looks for each stop along the shape by its place.
+    /// Matches each stop to the shape by its coordinates.
     fn match_by_place(&mut self, look: &mut TripCheck<'_, '_>) {
         if self.matches.len() > KEPT_MAX {
             self.matches.clear();
@@ -321,8 +321,7 @@ impl ShapeMatcher {
         }
     }
 
-    /// Looks for each stop where the feed says that it is along the shape, if it says so of the
-    /// last one.
+    /// Matches each stop to the shape by the feed's distances, if the last stop has one.
     fn match_by_distance(&mut self, look: &mut TripCheck<'_, '_>) {
         let last = look.rows.last().map_or(0.0, |&row| look.calls.given_distance(row));
         if last <= 0.0 || !self.line.has_distances() {
@@ -359,14 +358,14 @@ impl ShapeMatcher {
         }
     }
 
-    /// The matches of a stop by its place; says so if there is none, or there are too many.
+    /// Returns the matches of a stop by its coordinates; reports if there are none or too many.
     fn matches_near_stop(
         &mut self,
         at: usize,
         too_far: &'static NoticeKind,
         look: &mut TripCheck<'_, '_>,
     ) -> Range<usize> {
-        // Each takes the whole shape, and a trip may have very many.
+        // Each search visits the whole shape, and a trip may have very many stops.
         look.feed.unwind_if_cancelled();
         let row = look.rows[at];
         let meters_max = look.max_stop_distance_m(at);
@@ -399,7 +398,7 @@ impl ShapeMatcher {
         found
     }
 
-    /// Looks for a stop along the shape.
+    /// Searches the matches of a stop along the shape.
     fn find_passes(&mut self, stop: SpherePoint, meters_max: f64) -> StopPasses {
         let start = self.matches.len();
         self.line.add_matches_near(stop, meters_max, &mut self.matches);
@@ -432,8 +431,7 @@ impl ShapeMatcher {
         }
     }
 
-    /// Chooses a match for each stop; says so if none can be chosen in the order of the stops.
-    /// Whether there is a choice.
+    /// Assigns a match to each stop; reports if no order-preserving assignment exists. Returns true if one exists.
     fn assign_in_order(&mut self, look: &mut TripCheck<'_, '_>) -> bool {
         let n_choices: usize = self.choices.iter().map(Range::len).sum();
         if self.is_tangled || n_choices > CHOICES_MAX {

@@ -1,4 +1,4 @@
-//! Trips that are longer than the shapes they follow.
+//! Checks of trips that are longer than their shapes.
 
 use super::GtfsRule;
 use crate::{
@@ -35,7 +35,8 @@ const FIELDS: &[(&str, &str)] = &[
     ("geoDistanceToShape", "From the last stop to that point of the shape, in meters."),
 ];
 
-/// Meters beyond which the last stop is not where the shape ends: 0.0001 degrees of a great circle.
+/// The distance in meters from which the last stop is not at the end of the shape: 0.0001 degrees
+/// of a great circle.
 const FAR_METERS: f64 = 11.1;
 
 /// O(trips + shape points).
@@ -56,7 +57,7 @@ fn check_trip_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
         (times.float_column("shape_dist_traveled"), shapes.text_column("shape_id"));
     let (stop_lat, stop_lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
     let (lat, lon) = (shapes.float_column("shape_pt_lat"), shapes.float_column("shape_pt_lon"));
-    // The last stop's row and distance, and the row of the shape's end.
+    // Returns the row and distance of the last stop, and the row of the shape's end.
     let look = |trip: u32| -> Option<(u32, f64, u32)> {
         let end = ends[point_shapes
             .code_of_row(point_of_shape.row_of_code(shape_ids.code_of_row(trip)?)?)?
@@ -70,7 +71,7 @@ fn check_trip_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     };
     for trip in trips.rows() {
         let Some((stop, distance, end)) = look(trip) else { continue };
-        // A stop without coordinates counts as one at 0, 0.
+        // A stop without coordinates is at 0, 0.
         let place = (stop_lat.get(stop).unwrap_or(0.0), stop_lon.get(stop).unwrap_or(0.0));
         let end_place = (lat.get(end).unwrap_or(0.0), lon.get(end).unwrap_or(0.0));
         let meters = haversine_distance_m(end_place, place);
@@ -88,8 +89,8 @@ fn check_trip_distances(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notice
     }
 }
 
-/// The first point with the greatest distance of each shape: its row and distance, by the code of
-/// the shape.
+/// Returns the first point with the greatest distance of each shape: its row and distance, by the
+/// code of the shape.
 fn find_shape_ends(feed: &GtfsFeed) -> Vec<(u32, f64)> {
     let shapes = feed.table(GtfsFile::Shapes);
     let distances = shapes.float_column("shape_dist_traveled");

@@ -1,4 +1,4 @@
-//! Trips with distances along shapes that have none.
+//! Check of trips with distances along shapes that have none.
 
 use super::GtfsRule;
 use crate::{

@@ -1,4 +1,4 @@
-//! Shapes that no trip follows.
+//! Check of shapes that no trip uses.
 
 use super::GtfsRule;
 use crate::{
@@ -30,7 +30,7 @@ fn check_unused_shapes(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices
             continue;
         }
         out.add_notice(&KIND, |sample| {
-            // The first of the file, which need not be the first of the shape.
+            // The first row in the file, which need not be the first point of the shape.
             let row = rows.iter().copied().min().unwrap_or_default();
             sample
                 .set_field("shapeId", ids.text_of_code(shape))
