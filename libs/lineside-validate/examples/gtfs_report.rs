@@ -1,4 +1,4 @@
-//! Prints what is wrong with a zipped schedule: `gtfs_report <zip> [YYYY-MM-DD [threads]]`.
+//! Prints the report on a zipped schedule: `gtfs_report <zip> [YYYY-MM-DD [threads]]`.
 
 #![expect(clippy::print_stdout, reason = "an example talks to its terminal")]
 

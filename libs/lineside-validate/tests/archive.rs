@@ -1,4 +1,4 @@
-//! Archives, and what is too large for a page.
+//! Tests of archives, and of inputs that are too large for a rule page.
 
 use std::io::{Cursor, Write as _};
 
@@ -82,7 +82,7 @@ fn messages_are_held_against_files_whatever_their_case() {
     assert!(has(&[("stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
     assert!(has(&[("Stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
     assert!(has(&[("feed/stops.txt", "stop_id\n"), ("feed/TRIPS.txt", trips)]));
-    // As riders are shown it.
+    // As rider apps read it.
     assert!(has(&[("Stops.txt", "stop_id\n"), ("feed/trips.txt", trips)]));
     assert!(!has(&[("stops.txt", "stop_id\n"), ("feed/trips.txt", trips)]));
 }
@@ -101,7 +101,7 @@ fn a_quote_that_never_ends_is_said() {
     assert_eq!(total(&source, "csv_parsing_failed"), 1);
 }
 
-/// A schedule with a block of so many trips at one time, and one of two if that is asked for.
+/// Returns a schedule with a block of `n` simultaneous trips, and a block of two if `with_small`.
 fn blocks(n: usize, with_small: bool) -> TextSource {
     let mut trips = String::from("route_id,service_id,trip_id,block_id\n");
     let mut times = String::from("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n");

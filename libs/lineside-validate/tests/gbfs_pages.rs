@@ -1,6 +1,6 @@
-//! Each kind's page is its test: its cases are run as they stand there.
+//! Runs the examples on the page of each GBFS kind as tests.
 //!
-//! A case is a `##` heading over a system without faults, of version 3.0, or of 2.3 after `Version: 2.3`.
+//! A case is a `##` heading. It starts from a system without faults, of version 3.0, or of 2.3 after `Version: 2.3`.
 //! ```` ```json station_status /data/stations/0/lat ```` puts a value at a place of a file, and
 //! `Without: station_status /data/stations/0/lat` takes it away; without a place both mean the whole file.
 //! ```` ```before vehicle_status /data/vehicles/0/lat ```` says that the system was there before, with this value at that place.
@@ -210,7 +210,7 @@ fn base_2() -> BTreeMap<String, Value> {
     )
 }
 
-/// Puts a value at a place of files, or takes away what is there.
+/// Sets or removes the value at a path of the files.
 fn put(files: &mut BTreeMap<String, Value>, place: &str, value: Option<Value>) {
     let Some((name, pointer)) = place.split_once(' ') else {
         match value {
@@ -226,7 +226,7 @@ fn put(files: &mut BTreeMap<String, Value>, place: &str, value: Option<Value>) {
             list[last.parse::<usize>().expect("a place in a list")] = value
         }
         (Value::Array(list), None) => {
-            // States stand in another order than stations: the last one is that of S2.
+            // Statuses are in another order than stations: the last one is that of S2.
             list.pop();
             assert_eq!(last, "1");
         }
@@ -237,7 +237,7 @@ fn put(files: &mut BTreeMap<String, Value>, place: &str, value: Option<Value>) {
 }
 
 impl Case {
-    /// Puts a value at a place, or takes away what is there.
+    /// Sets or removes the value at a path.
     fn put(&mut self, place: &str, value: Option<Value>) {
         put(&mut self.files, place, value);
     }
@@ -269,7 +269,7 @@ impl Case {
     }
 }
 
-/// The cases of a page.
+/// Parses the cases of a page.
 fn cases(page: &str) -> Vec<Case> {
     let block = |case: &mut Case, info: &str, text: &str| match info.split_once(' ') {
         Some(("json", place)) => case.put(place, Some(serde_json::from_str(text).expect("JSON"))),

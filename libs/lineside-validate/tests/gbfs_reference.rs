@@ -1,6 +1,7 @@
-//! Real systems, and what is said about them: counts that were looked at by eye.
+//! Compares the notices about real systems with counts that were checked by hand.
 //!
-//! The files lie beside the repository or not at all. `LINESIDE_SHOW=code` shows what is said of that code.
+//! The files are in a folder next to the repository; without it, nothing is compared. `LINESIDE_SHOW=code` prints the
+//! notices with that code.
 
 mod looked_at;
 
@@ -13,10 +14,10 @@ use lineside_validate::{
 
 use looked_at::Tally;
 
-/// The clock at which they are judged: 2026-01-01, 06:46:50 UTC.
+/// The time for which the systems are judged: 2026-01-01, 06:46:50 UTC.
 const NOW: i64 = 1_767_250_010;
 
-/// System, code, how often.
+/// System, code, count.
 const EXPECTED: &[(&str, &str, u64)] = &[
     ("bay-wheels", "duplicate_id", 6),
     ("bay-wheels", "outdated_file", 2),
@@ -70,10 +71,10 @@ const EXPECTED: &[(&str, &str, u64)] = &[
     ("transport-site.3.0", "unknown_station_id", 3),
 ];
 
-/// A system: its name, its files, and whether these are all.
+/// A system: its name, its files, and true if these are all files.
 type Read = (String, Vec<(String, Vec<u8>)>, bool);
 
-/// The systems of a folder: one, or as many as its files have endings such as `-2` and `.3.0`.
+/// Returns the systems of a folder: one for each suffix of its files, such as `-2` and `.3.0`.
 fn systems(data: &Path, folder: &str) -> Vec<Read> {
     let mut systems: BTreeMap<String, Vec<(String, Vec<u8>)>> = BTreeMap::new();
     for (_, path) in looked_at::files(&data.join(folder)) {

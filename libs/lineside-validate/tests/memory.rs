@@ -1,4 +1,4 @@
-//! No schedule takes more memory than is reckoned before.
+//! Compares the memory that checks of schedules take with the estimate.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,12 +12,12 @@ use lineside_validate::{
     rules::{gtfs::validate_feed, gtfs_rt::ScheduleIndex},
 };
 
-/// Just above a power of two times seven eighths, where hash tables have grown last.
+/// Just above seven eighths of a power of two, after which hash tables have just grown.
 const ROWS: usize = 230_000;
-/// What a look takes that is not due to rows.
+/// The memory of a check apart from rows.
 const FIXED: u64 = 4 << 20;
 
-/// A few bytes, others for each row.
+/// Returns a short text that is unique to the row.
 fn short(row: usize) -> String {
     let signs = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut text = String::new();
@@ -49,7 +49,7 @@ fn cell(kind: FieldKind, row: usize) -> String {
     }
 }
 
-/// A file with these columns, in which no text comes again.
+/// Returns a file with these columns, in which all texts are distinct.
 fn file(spec: &FileSpec, columns: &[&str]) -> String {
     let mut text = columns.join(",");
     for row in 0..ROWS {
@@ -62,14 +62,14 @@ fn file(spec: &FileSpec, columns: &[&str]) -> String {
     text
 }
 
-/// A figure of this process, in bytes.
+/// Returns a memory value of this process, in bytes.
 fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
-/// A schedule of one file, of the shapes that take the most.
+/// Returns a schedule of one file, in one of the shapes that take the most memory.
 fn schedule(shape: &str) -> (&'static str, String) {
     let some =
         |name: &'static str, columns: &[&str]| (name, file(find_file_spec(name).unwrap(), columns));
@@ -92,7 +92,7 @@ fn schedule(shape: &str) -> (&'static str, String) {
         "one trip" => {
             ("stop_times.txt", format!("trip_id,stop_sequence\n{}", "1,1\n".repeat(4 * ROWS)))
         }
-        // Only rules over messages read by such a header.
+        // Only real-time rules accept such a header.
         "stops with a column twice" => twice("stops.txt"),
         "trips with a column twice" => twice("trips.txt"),
         "times with a column twice" => twice("stop_times.txt"),
@@ -102,7 +102,7 @@ fn schedule(shape: &str) -> (&'static str, String) {
     }
 }
 
-/// Shapes at which rules over schedules look.
+/// Shapes for rules over schedules.
 const SCHEDULES: [&str; 8] = [
     "stops with all",
     "agencies with all",
@@ -114,7 +114,7 @@ const SCHEDULES: [&str; 8] = [
     "a zone",
 ];
 
-/// Shapes that messages are held against.
+/// Shapes for the schedule index of messages.
 const TIMETABLES: [&str; 7] = [
     "stops with all",
     "trips with all",
@@ -125,7 +125,7 @@ const TIMETABLES: [&str; 7] = [
     "trips with an id",
 ];
 
-/// A zone of many points.
+/// Returns a zone of many points.
 fn zone() -> String {
     let points: String = (0..ROWS).map(|n| format!(",[{},{}]", n % 80, n % 60)).collect();
     format!(
@@ -134,7 +134,7 @@ fn zone() -> String {
     )
 }
 
-/// Looks at a schedule, or prepares it for messages; how much memory that took at most, and how much was reckoned.
+/// Validates a schedule, or prepares it for messages. Returns the peak memory and the estimate.
 fn look(shape: &str, for_messages: bool) -> (u64, u64) {
     let (name, text) = schedule(shape);
     let size = text.len() as u64;
@@ -150,10 +150,10 @@ fn look(shape: &str, for_messages: bool) -> (u64, u64) {
     (memory("VmHWM:").saturating_sub(before), reckoned)
 }
 
-/// What the tests are told when they run anew for a schedule.
+/// The variable with the shape, for a test that runs itself in another process.
 const SHAPE: &str = "LINESIDE_SHAPE";
 
-/// Each schedule is looked at by a process of its own, because a process has one peak. Gives what is told of each.
+/// Measures each schedule in a process of its own, because the peak is per process. Returns their output.
 fn look_at_each(shapes: &[&str], for_messages: bool, test: &str) -> String {
     if let Ok(shape) = std::env::var(SHAPE) {
         let (took, reckoned) = look(&shape, for_messages);

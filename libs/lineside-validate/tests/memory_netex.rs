@@ -1,4 +1,4 @@
-//! No publication takes more memory than is reckoned before.
+//! Compares the memory that checks of publications take with the estimate.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,12 +15,13 @@ use lineside_validate::{
     rules::netex::{PublicationExtent, estimate_memory, validate_until},
 };
 
-/// Just above a power of two times seven eighths, where hash tables have grown last; elements that are nested go up in it.
+/// Just above seven eighths of a power of two, after which hash tables have just grown. A multiple of the numbers of
+/// nested elements.
 const ROWS: usize = 230_040;
-/// What a look takes that is not due to the publication.
+/// The memory of a check apart from the publication.
 const FIXED: u64 = 4 << 20;
 
-/// Shapes that take the most for each of their bytes.
+/// The shapes that take the most memory for each of their bytes.
 const SHAPES: [&str; 16] = [
     "places with ids",
     "quays with ids",
@@ -40,7 +41,7 @@ const SHAPES: [&str; 16] = [
     "journeys that run",
 ];
 
-/// An element for each row, in a publication.
+/// Returns a publication with an element for each row.
 fn rows(row: impl Fn(usize, &mut String)) -> String {
     let mut text = String::with_capacity(ROWS * 500);
     text += "<PublicationDelivery>";
@@ -113,7 +114,7 @@ fn publication(shape: &str) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Journeys of which each has a condition, a day and a stop of its own.
+/// Returns journeys that each have their own condition, day and stop.
 fn running() -> String {
     rows(|n, text| {
         if n == 0 {
@@ -131,14 +132,14 @@ fn running() -> String {
     })
 }
 
-/// A figure of this process, in bytes.
+/// Returns a memory value of this process, in bytes.
 fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
-/// Tables that nobody reads.
+/// A writer that discards all tables.
 struct Nowhere;
 
 impl TableWriter for Nowhere {
@@ -151,14 +152,14 @@ impl TableWriter for Nowhere {
     }
 }
 
-/// Looks at a publication as the program does; how much memory that took at most, and how much was reckoned.
+/// Checks a publication as the program does. Returns the peak memory and the estimate.
 fn look(shape: &str) -> (u64, u64) {
     let body = publication(shape);
     let limits = PublicationLimits::default();
     let source = || PublicationSource::new(&body, &limits.files).unwrap();
     let reckoned = estimate_memory(&mut source()).unwrap();
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
-    // What it took to make the publication is no matter.
+    // Resets the peak, so that the memory for generating the publication does not count.
     _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = memory("VmRSS:");
     let read = decode_readable_files(&mut source(), &limits, &|| true).unwrap();
@@ -172,10 +173,10 @@ fn look(shape: &str) -> (u64, u64) {
     (memory("VmHWM:").saturating_sub(before), reckoned)
 }
 
-/// What the test is told when it runs anew for a publication.
+/// The variable with the shape, for the test that runs itself in another process.
 const SHAPE: &str = "LINESIDE_SHAPE";
 
-/// Each is looked at by a process of its own, because a process has one peak.
+/// Measures each publication in a process of its own, because the peak is per process.
 #[test]
 fn a_publication_takes_no_more_than_is_reckoned() {
     if let Ok(shape) = std::env::var(SHAPE) {

@@ -1,6 +1,6 @@
-//! Real NeTEx publications as GTFS zips: the rules over the zips find no error that makes other software refuse them.
+//! Converts real NeTEx publications to GTFS zips, which must have no errors that make other software reject them.
 //!
-//! The publications lie beside the repository or not at all.
+//! The publications are in a folder next to the repository; without it, nothing is compared.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ use lineside_validate::{
     Notices, Severity, ValidationContext, gtfs::ZipSource, rules::gtfs::validate_feed,
 };
 
-/// The files in a folder and its folders, and those folders that `is_one` takes as they are.
+/// Returns the files in a folder and its subfolders; subfolders that `is_one` accepts are returned themselves.
 fn find_paths(root: &Path, is_one: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -38,7 +38,7 @@ fn find_paths(root: &Path, is_one: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     found
 }
 
-/// The XML files in a folder and its folders.
+/// Reads the XML files in a folder and its subfolders.
 fn read_folder(folder: &Path) -> TextFiles {
     let paths = find_paths(folder, &|_| false);
     paths.iter().fold(TextFiles::new(), |files, path| {
@@ -46,7 +46,7 @@ fn read_folder(folder: &Path) -> TextFiles {
     })
 }
 
-/// The GTFS zip of a publication.
+/// Converts a publication to a GTFS zip.
 fn convert(path: &Path) -> Vec<u8> {
     let limits = netex::PublicationLimits::default();
     let (publication, _) = if path.is_dir() {
@@ -64,7 +64,7 @@ fn convert(path: &Path) -> Vec<u8> {
     tables.finish_archive().unwrap().into_inner()
 }
 
-/// The codes of errors in a GTFS zip.
+/// Returns the codes of errors in a GTFS zip.
 fn find_errors(zip: &[u8]) -> Vec<&'static str> {
     let limits = DatasetLimits::default();
     let source = ZipSource::new(zip, &limits).unwrap();

@@ -1,7 +1,7 @@
-//! Each kind's page is its test: its cases are run as they stand there.
+//! Runs the examples on the page of each NeTEx kind as tests.
 //!
-//! A case is a `##` heading. Its `xml` blocks are what stands in one file each, of which the first is `a.xml`. A `json` block
-//! lists the notices of the page's code that must come, with the fields that matter; without one there must be none.
+//! A case is a `##` heading. Each `xml` block is the content of a file, the first of which is `a.xml`. A `json` block
+//! lists the expected notices of the page's code, with the relevant fields; without such a block, none are expected.
 
 mod list;
 mod support;
@@ -25,7 +25,7 @@ struct Case {
     expected: Vec<Value>,
 }
 
-/// The cases of a page.
+/// Parses the cases of a page.
 fn cases(page: &str) -> Vec<Case> {
     let begin = |heading: &str| Case { heading: heading.to_owned(), ..Case::default() };
     let block = |case: &mut Case, info: &str, text: &str| match info {

@@ -1,6 +1,7 @@
-//! Real publications and examples of profiles, and what is said about them: counts that were looked at by eye.
+//! Compares the notices about real publications and examples of profiles with counts that were checked by hand.
 //!
-//! The files lie beside the repository or not at all. `LINESIDE_SHOW=code` shows what is said of that code.
+//! The files are in a folder next to the repository; without it, nothing is compared. `LINESIDE_SHOW=code` prints the
+//! notices with that code.
 
 mod looked_at;
 
@@ -15,7 +16,7 @@ use looked_at::Tally;
 const CONTEXT: ValidationContext =
     ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
 
-/// Folder or file, code, how often.
+/// Folder or file, code, count.
 const EXPECTED: &[(&str, &str, u64)] = &[
     ("avinor-nordic.zip", "publication_is_over", 1),
     ("bods-fares", "missing_recommended_element", 4),

@@ -1,6 +1,7 @@
-//! What cannot be read is one fault, and one finding: no rule takes it for missing, and no other word is said of it.
+//! An unreadable value is one fault and one finding: no rule treats it as missing, and nothing else is reported about
+//! it.
 //!
-//! Each case puts a value that is none into a message or a publication that has no fault, and there is one code more, once.
+//! Each case puts an invalid value into a message or a publication without faults, and expects one more code, once.
 
 use jiff::{civil::date, tz::TimeZone};
 use lineside_formats::{
@@ -14,7 +15,7 @@ use lineside_validate::{
     rules::{netex, siri},
 };
 
-/// The codes of what is found, with the element where the decoder names one; one for each time that it is found.
+/// Returns the code of each finding, with the element that the decoder names.
 fn told(notices: &Notices, problems: &[&Problems]) -> Vec<String> {
     let mut told = Vec::new();
     for found in notices.iter() {
@@ -35,7 +36,7 @@ fn told(notices: &Notices, problems: &[&Problems]) -> Vec<String> {
     told
 }
 
-/// Puts `bad` in the place of the first `good`.
+/// Replaces the first `good` by `bad`.
 fn broken(text: &str, good: &str, bad: &str) -> String {
     assert!(text.contains(good), "{good} is in the message");
     text.replacen(good, bad, 1)
@@ -78,7 +79,7 @@ const SITUATIONS: &str = "<SituationExchangeDelivery><ResponseTimestamp>2026-01-
     <ValidityPeriod><StartTime>2026-01-01T06:00:00Z</StartTime><EndTime>2026-01-01T07:00:00Z</EndTime></ValidityPeriod>\
     <Severity>normal</Severity><Priority>3</Priority></PtSituationElement></Situations></SituationExchangeDelivery>";
 
-/// What is said of a delivery of SIRI.
+/// Returns the findings about a SIRI delivery.
 fn of_siri(delivery: &str) -> Vec<String> {
     let body = format!(
         "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>{delivery}</ServiceDelivery></Siri>"
@@ -99,7 +100,7 @@ fn a_value_of_siri_that_cannot_be_read_is_told_once() {
     for good in [&*journeys, VEHICLES, VISITS, SITUATIONS] {
         assert_eq!(of_siri(good), [""; 0], "{good}");
     }
-    // A situation that is over need say nothing; this one says all.
+    // A closed situation needs no text; this one has everything.
     let shown = broken(
         SITUATIONS,
         "</PtSituationElement>",
@@ -123,7 +124,7 @@ fn a_value_of_siri_that_cannot_be_read_is_told_once() {
             assert_eq!(of_siri(&bad), [format!("invalid_timestamp {element}")]);
         }
     }
-    // Numbers, truths, terms, spans, places, and names that are longer than names can be.
+    // Numbers, booleans, enums, durations, positions, and names that are too long.
     for (delivery, good, bad, code) in [
         (&*journeys, "<Order>2<", "<Order>two<", "invalid_integer Order"),
         (&journeys, "<Cancellation>true<", "<Cancellation>ja<", "invalid_boolean Cancellation"),
@@ -174,7 +175,7 @@ fn what_is_not_there_is_missing_all_the_same() {
             &["missing_element"][..],
         ),
         (VISITS, "<RecordedAtTime>2026-01-01T07:59:00Z</RecordedAtTime>", "", &["missing_element"]),
-        // Of two periods one is not there, and one cannot be read.
+        // One of two periods has no start, and the other an unreadable one.
         (
             SITUATIONS,
             "</ValidityPeriod>",
@@ -185,7 +186,7 @@ fn what_is_not_there_is_missing_all_the_same() {
     ] {
         assert_eq!(of_siri(&broken(delivery, good, bad)), codes, "{good}");
     }
-    // Riders are shown a situation whose progress cannot be read, and it says nothing.
+    // Riders are shown a situation whose progress is unreadable, and it is empty.
     let told = of_siri(&broken(SITUATIONS, ">closed<", ">over<"));
     let nothing = ["situation_affects_nothing", "situation_without_text"];
     assert_eq!(told, [nothing[0], nothing[1], "unexpected_enum_value Progress"]);
@@ -247,7 +248,7 @@ const PUBLICATION: &str = "<CompositeFrame id=\"C\" version=\"1\">\
     <timingLinks><TimingLink id=\"TL\" version=\"1\"><FromPointRef ref=\"P1\"/><ToPointRef ref=\"P2\"/></TimingLink></timingLinks>\
     </TimetableFrame></frames></CompositeFrame>";
 
-/// Tables that nobody reads.
+/// A writer that discards all tables.
 struct Nowhere;
 
 impl TableWriter for Nowhere {
@@ -260,7 +261,7 @@ impl TableWriter for Nowhere {
     }
 }
 
-/// What is said of a publication: by the rules, by the decoder, and by who makes a timetable of it.
+/// Returns the findings about a publication: from the rules, the decoder, and the conversion to a timetable.
 fn of_netex(content: &str) -> Result<Vec<String>, Error> {
     let body = format!(
         "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\" version=\"1.1\"><dataObjects>{content}\
@@ -323,7 +324,7 @@ fn what_is_not_there_in_netex_is_missing_all_the_same() {
         ),
         ("<Date>2026-06-15</Date>", "", &["missing_element", "journey_without_days"]),
         ("<RunTime>PT5M</RunTime>", "", &["journey_without_times"]),
-        // A name that is left out is none.
+        // A name that is dropped is missing.
         (">Pier<", &format!(">{long}<"), &["text_too_long Name", "missing_name"]),
     ] {
         assert_eq!(of_netex(&broken(PUBLICATION, good, bad)).unwrap(), codes, "{good}");
@@ -335,12 +336,12 @@ fn what_cannot_be_read_in_netex_excuses_nothing_else() {
     let days = "<dayTypes><DayTypeRef ref=\"D1\"/></dayTypes>";
     let first = "<DepartureTime>23:50:00</DepartureTime>";
     for (faults, codes) in [
-        // No journey here runs as long as the frame holds.
+        // No journey in this publication depends on the frame's validity.
         (
             &[("2026-01-01", "now"), (days, "")][..],
             &["journey_without_days", "invalid_date FromDate"][..],
         ),
-        // The day type does: nobody knows when.
+        // The day type does, so its days are unknown.
         (
             &[
                 ("2026-01-01", "now"),
@@ -365,7 +366,7 @@ fn what_cannot_be_read_in_netex_excuses_nothing_else() {
                 "invalid_integer ArrivalDayOffset",
             ],
         ),
-        // Two links: one takes no time, of the other it cannot be read.
+        // Two links: one has no run time, and the other an unreadable one.
         (
             &[("PT5M", "soon"), ("<TimingLinkRef ref=\"TL\"/>", "")],
             &["invalid_duration RunTime", "journey_without_times"],
@@ -374,7 +375,7 @@ fn what_cannot_be_read_in_netex_excuses_nothing_else() {
             &[("PT5M", ""), ("12:00:00", "noon")],
             &["journey_without_times", "invalid_time DepartureTime"],
         ),
-        // What only takes days away is not why there are none.
+        // A condition that only removes days does not explain that there are none.
         (
             &[
                 (days, ""),
@@ -390,7 +391,7 @@ fn what_cannot_be_read_in_netex_excuses_nothing_else() {
             &[("2026-06-15", "June"), ("<isAvailable>true", "<isAvailable>false")],
             &["journey_without_days", "invalid_date Date"],
         ),
-        // A condition only narrows what there is.
+        // A condition only restricts the days.
         (
             &[
                 ("<Date>2026-06-15</Date>", ""),
@@ -402,7 +403,7 @@ fn what_cannot_be_read_in_netex_excuses_nothing_else() {
             ],
             &["missing_element", "journey_without_days", "invalid_date FromDate"],
         ),
-        // One that names days asks for no types.
+        // A condition with operating days does not use day types.
         (
             &[
                 (days, ""),
@@ -415,7 +416,7 @@ fn what_cannot_be_read_in_netex_excuses_nothing_else() {
             ],
             &["journey_without_days", "invalid_date Date"],
         ),
-        // Digits say on their own when they end.
+        // Day bits define their own end.
         (
             &[
                 ("2026-01-01", "now"),

@@ -1,9 +1,9 @@
-//! Each rule's page is its test: its cases are run as they stand there.
+//! Runs the examples on the page of each GTFS rule as tests.
 //!
-//! A case is a `##` heading. Its blocks name files (```` ```csv stops.txt ````), which replace those of
-//! a small schedule without faults; `Without: shapes.txt` takes one away, `Today: 2026-01-02` and
-//! `PhoneCountry: NO` set the context. A `json` block lists the notices of the page's code that must come,
-//! with the fields that matter; without one the rule must keep quiet.
+//! A case is a `##` heading. Its blocks name files (```` ```csv stops.txt ````), which replace those of a small
+//! schedule without faults; `Without: shapes.txt` removes a file, `Today: 2026-01-02` and `PhoneCountry: NO` set the
+//! context. A `json` block lists the expected notices of the page's code, with the relevant fields; without such a
+//! block, none are expected.
 
 mod support;
 
@@ -62,7 +62,7 @@ const BASE: &[(&str, &str)] = &[
 
 const TODAY: Date = date(2026, 6, 15);
 
-/// What no page can show: tests/archive.rs does, but for a billion rows.
+/// Codes that no page can demonstrate. `tests/archive.rs` does, except for a billion rows.
 const TOO_LARGE: [&str; 3] =
     ["csv_parsing_failed", "invalid_input_files_in_subfolder", "too_many_rows"];
 
@@ -78,7 +78,7 @@ fn base() -> TextSource {
     BASE.iter().fold(TextSource::default(), |source, (name, text)| source.with_file(name, *text))
 }
 
-/// The cases of a page.
+/// Parses the cases of a page.
 fn cases(page: &str) -> Vec<Case> {
     let begin = |heading: &str| {
         let heading = heading.to_owned();
@@ -106,7 +106,7 @@ fn cases(page: &str) -> Vec<Case> {
     support::cases(page, begin, block, line)
 }
 
-/// Signs that an editor would hide or change are written as `\x..` for a byte.
+/// Decodes `\x..`, with which pages write bytes that an editor would hide or change.
 fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text;
@@ -139,7 +139,7 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a kind's lines are said to be in one file, that file has to be there, and to have that line.
+/// Checks that the file to which a kind's line numbers belong is present and has that line.
 fn is_where_it_is_said(
     kind: &NoticeKind,
     source: &TextSource,
@@ -179,7 +179,7 @@ fn the_schedule_that_cases_start_from_has_no_faults() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// The list of all kinds, as it stands in the papers.
+/// Returns the list of all kinds, as in the documentation.
 fn list() -> String {
     let mut list = String::from(
         "# Rules for schedules and real time\n\n\
@@ -212,7 +212,7 @@ fn rows(list: &mut String, format: &str, mut kinds: Vec<&NoticeKind>) {
     for kind in kinds {
         let page = format!("{}.md", kind.code);
         let family = families.iter().find(|family| family.join(&page).is_file());
-        // A page of no family stands beside them.
+        // Pages without a family are in the parent folder.
         let name = family.and_then(|family| family.file_name()?.to_str());
         let name = name.map_or(String::new(), |name| format!("{name}/"));
         let summary = kind.page_summary().replace('\n', " ").replace('|', "\\|");

@@ -1,12 +1,11 @@
-//! Each real-time rule's page is its test: its cases are run as they stand there.
+//! Runs the examples on the page of each real-time rule as tests.
 //!
-//! A case is a `##` heading. ```` ```json message ```` is the message to be judged, in place of one
-//! without faults, `previous` the one before it and `other` one of another feed, all in the JSON form
-//! of GTFS-Realtime; a header that is not given is that of the message without faults, and `previous`
-//! is 30 seconds older; `history` lists when earlier messages were made and received. ```` ```csv stops.txt ````
-//! replaces a file of the schedule, and `before/stops.txt` one of the version before it, which is held
-//! beside it. `Now: 1767250010` sets the clock. A `json` block lists the notices of the page's code that must come, with the
-//! fields that matter; without one the rule must keep quiet.
+//! A case is a `##` heading. ```` ```json message ```` is the message to be checked, in place of one without faults,
+//! `previous` the message before it, and `other` a message of another feed, all in the JSON form of GTFS-Realtime. A
+//! missing header is that of the message without faults, and `previous` is 30 seconds older; `history` lists the
+//! creation and receive times of earlier messages. ```` ```csv stops.txt ```` replaces a file of the schedule, and
+//! `before/stops.txt` a file of its previous version. `Now: 1767250010` sets the clock. A `json` block lists the
+//! expected notices of the page's code, with the relevant fields; without such a block, none are expected.
 
 mod support;
 
@@ -24,8 +23,8 @@ use lineside_validate::{
 use prost::Message as _;
 use serde_json::{Value, json};
 
-/// T1 and T2 are of one block, T3 is of another route, T4 comes to S1 twice, F1 runs about every ten
-/// minutes, F2 exactly so.
+/// T1 and T2 belong to one block, T3 to another route, T4 visits S1 twice, F1 runs about every ten minutes, and F2
+/// exactly every ten minutes.
 const SCHEDULE: &[(&str, &str)] = &[
     (
         "agency.txt",
@@ -71,7 +70,7 @@ const SCHEDULE: &[(&str, &str)] = &[
     ),
 ];
 
-/// When the message without faults was made: 2026-01-01, 07:46:40 in Oslo.
+/// The creation time of the message without faults: 2026-01-01, 07:46:40 in Oslo.
 const MADE: i64 = 1_767_250_000;
 
 const CONTEXT: ValidationContext =
@@ -140,7 +139,7 @@ fn message(value: &Value, made: i64) -> FeedMessage {
     message
 }
 
-/// The cases of a page.
+/// Parses the cases of a page.
 fn cases(page: &str) -> Vec<Case> {
     let begin = |heading: &str| Case { heading: heading.to_owned(), ..base() };
     let line = |case: &mut Case, line: &str| {
@@ -221,7 +220,7 @@ fn every_page_holds() {
 fn each_rule_has_one_page_and_each_field_is_described() {
     support::describe_all(notice_kinds(), "src/rules/gtfs_rt");
     for kind in notice_kinds() {
-        // The reference's codes are a letter and a number; ours are words.
+        // The reference validator's codes are a letter and a number; Lineside's own are words.
         let letter = if kind.severity == Severity::Error { 'E' } else { 'W' };
         let is_word = kind.code.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase());
         assert!(is_word || kind.code.starts_with(letter), "{}", kind.code);

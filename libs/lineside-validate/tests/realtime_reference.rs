@@ -1,8 +1,7 @@
-//! Real messages, beside what the reference real-time validator counted in them: the same codes, as
-//! often.
+//! Compares the counts of codes in real messages with those of the reference real-time validator.
 //!
-//! The feeds lie beside the repository or not at all. `LINESIDE_RULE=a,b` looks at these codes only,
-//! `LINESIDE_FEED=name` at the messages whose name has that in it.
+//! The feeds are in a folder next to the repository; without it, nothing is compared. `LINESIDE_RULE=a,b` compares only
+//! these codes, `LINESIDE_FEED=name` only messages whose name contains that text.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,10 +21,10 @@ use lineside_validate::{
 };
 use serde_json::Value;
 
-/// What differs on purpose, each with its reason: message, code, ours, theirs.
+/// Intended differences, each with its reason: message, code, our count, the reference's count.
 const KNOWN: &[(&str, &str, u64, u64)] = &[];
 
-/// The clock of the reference at the first file of a folder, and how far it went on with each.
+/// The reference's clock at the first file of a folder, and its advance with each file, in seconds.
 const CLOCK_S: (i64, i64) = (1_700_000_000, 60);
 
 const CONTEXT: ValidationContext =
@@ -33,7 +32,7 @@ const CONTEXT: ValidationContext =
 
 type Counts = BTreeMap<String, u64>;
 
-/// Where the messages of a group lie, and which of the folder's files are its own.
+/// Returns the folder of a group's messages, and the prefix of its files in that folder.
 fn folder_of(group: &str) -> (&str, &str) {
     match group.split_once('-') {
         Some(("conformance", schedule)) => ("conformance-veodyn", schedule),
@@ -42,8 +41,8 @@ fn folder_of(group: &str) -> (&str, &str) {
     }
 }
 
-/// The messages of a group in the order in which the reference took them, each with its clock.
-/// Those that cannot be read, and repetitions, were passed over.
+/// Returns the messages of a group in the order in which the reference read them, each with its clock. Unreadable and
+/// repeated messages are skipped.
 fn messages(data: &Path, group: &str) -> Vec<(String, i64, FeedMessage)> {
     let (folder, prefix) = folder_of(group);
     let Ok(files) = fs::read_dir(data.join(folder)) else { return Vec::new() };
@@ -84,7 +83,7 @@ fn counts(subject: &MessageSubject<'_>) -> Counts {
     let mut notices = Notices::new(3);
     let errors = validate_message(subject, &CONTEXT, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
-    // Codes in words are ours, and the reference has none of them.
+    // Codes in words are Lineside's own; the reference does not have them.
     let theirs = notices.iter().filter(|found| found.kind.code.starts_with(['E', 'W']));
     theirs.map(|found| (found.kind.code.to_owned(), found.total)).collect()
 }

@@ -1,7 +1,7 @@
-//! Real feeds, beside what the reference validator counted in them: the same codes, as often.
+//! Compares the counts of codes in real feeds with those of the reference validator.
 //!
-//! The feeds lie beside the repository or not at all. `LINESIDE_RULE=a,b` looks at these codes only,
-//! `LINESIDE_FEED=name` at the feeds whose name has that in it.
+//! The feeds are in a folder next to the repository; without it, nothing is compared. `LINESIDE_RULE=a,b` compares only
+//! these codes, `LINESIDE_FEED=name` only feeds whose name contains that text.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -14,13 +14,13 @@ use lineside_validate::{
 };
 use serde_json::Value;
 
-/// What differs on purpose, each with its reason in docs/rules/differences.md: feed, code, ours,
-/// theirs.
+/// Intended differences, each with its reason in docs/rules/differences.md: feed, code, our count, the reference's
+/// count.
 const KNOWN: &[(&str, &str, u64, u64)] = &[];
 
 type Counts = BTreeMap<String, u64>;
 
-/// What is counted, and all that is kept of it: the places above all.
+/// Returns the counts by code, and a text of all samples, mainly to compare their locations.
 fn ours(path: &Path, today: Date, threads: usize) -> Result<(Counts, String), String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let limits = DatasetLimits::default();

@@ -1,8 +1,8 @@
-//! Each kind's page is its test: its cases are run as they stand there.
+//! Runs the examples on the page of each SIRI kind as tests.
 //!
-//! A case is a `##` heading. Its `xml` block is a delivery or a request, around which the elements of a
-//! message are put, or a whole envelope. A `json` block
-//! lists the notices of the page's code that must come, with the fields that matter; without one there must be none.
+//! A case is a `##` heading. Its `xml` block is a delivery or a request, which is wrapped in a message, or a whole
+//! envelope. A `json` block lists the expected notices of the page's code, with the relevant fields; without such a
+//! block, none are expected.
 
 mod list;
 mod support;
@@ -26,7 +26,7 @@ struct Case {
     expected: Vec<Value>,
 }
 
-/// The cases of a page.
+/// Parses the cases of a page.
 fn cases(page: &str) -> Vec<Case> {
     let begin = |heading: &str| Case { heading: heading.to_owned(), ..Case::default() };
     let block = |case: &mut Case, info: &str, text: &str| match info {
@@ -68,7 +68,7 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
     for case in &cases {
         let found = found(&case.delivery);
         support::hold(kind, &case.heading, &case.expected, &found)?;
-        // A case shows one thing.
+        // A case demonstrates only one thing.
         if case.expected.is_empty() && found.iter().next().is_some() {
             return Err(format!("{}: {found:?}", case.heading));
         }

@@ -1,6 +1,7 @@
-//! Real messages and examples of profiles, and what is said about them: counts that were looked at by eye.
+//! Compares the notices about real messages and examples of profiles with counts that were checked by hand.
 //!
-//! The files lie beside the repository or not at all. `LINESIDE_SHOW=code` shows what is said of that code.
+//! The files are in a folder next to the repository; without it, nothing is compared. `LINESIDE_SHOW=code` prints the
+//! notices with that code.
 
 mod looked_at;
 
@@ -12,7 +13,7 @@ use lineside_validate::{Notices, rules::siri::validate_message};
 
 use looked_at::Tally;
 
-/// Folder or file, code, how often.
+/// Folder or file, code, count.
 const EXPECTED: &[(&str, &str, u64)] = &[
     ("ara-fr", "no_delivery", 25),
     ("ara-fr", "refused_by_producer", 1),

@@ -1,4 +1,4 @@
-//! One cell: what the reference validator says about its text by itself, and its value.
+//! Parsing of a cell, with the reference validator's notices about its text.
 
 use lineside_formats::gtfs::{
     fields::{FieldKind, FieldSpec, NumberSign},
@@ -8,7 +8,7 @@ use lineside_formats::gtfs::{
 use super::{UNRECOGNIZED, column::CellValue, decimals, leniency, simple};
 use crate::notice::{NoticeKind, NoticeSample, Notices};
 
-/// Where a cell stands, for what is said about it.
+/// The location of a cell, for notices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellLocation {
     pub(super) file: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct CellLocation {
 }
 
 impl CellLocation {
-    /// A notice of the cell with its text.
+    /// Reports a notice about the cell with its text.
     #[cold]
     pub(super) fn report_text(&self, kind: &'static NoticeKind, text: &str, out: &mut Notices) {
         self.report_with(kind, out, |sample| {
@@ -47,9 +47,9 @@ impl CellLocation {
     }
 }
 
-/// The value of a cell's text, which is trimmed and not empty, and whether the cell spoils its row.
-/// A number out of its range is said and kept, but spoils the row as well. `may_be_odd` is whether
-/// the row holds other signs than the printable ones of ASCII.
+/// Parses the trimmed, non-empty text of a cell. Returns its value, and true if the cell invalidates its row. A number
+/// out of range is reported and returned, and invalidates the row too. `may_be_odd` is true if the row has characters
+/// other than printable ASCII.
 #[inline]
 pub(super) fn parse_cell<'a>(
     place: CellLocation,
@@ -121,8 +121,8 @@ pub(super) fn parse_cell<'a>(
     }
 }
 
-/// What stands for a cell whose value is none, in a row that is kept all the same: nothing, as if the
-/// cell were empty. Only a time is there: whoever is late for it is late for something.
+/// Returns the value of an unreadable cell in a row that is kept: empty. Only a time counts as present, so that a
+/// required time is not reported as missing.
 #[cold]
 pub(super) fn placeholder_cell(field: &FieldSpec, text: &str) -> CellValue<'static> {
     match field.kind {
@@ -133,7 +133,7 @@ pub(super) fn placeholder_cell(field: &FieldSpec, text: &str) -> CellValue<'stat
     }
 }
 
-/// Says that a number is none that the field takes, if it is. Tells whether.
+/// Reports a number that is out of the field's range. Returns true if it is.
 #[inline]
 fn report_if_out_of_range(place: CellLocation, number: f64, out: &mut Notices) -> bool {
     let (is_in, range) = match place.field.kind {
@@ -176,7 +176,7 @@ fn parse_enum_cell<'a>(
     (CellValue::Number(UNRECOGNIZED), false)
 }
 
-/// A whole number of 32 bits, as programs commonly read it: a sign and digits.
+/// Parses a signed integer of 32 bits.
 #[inline]
 fn parse_whole_number(bytes: &[u8]) -> Option<i32> {
     if (1..=9).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
@@ -185,7 +185,7 @@ fn parse_whole_number(bytes: &[u8]) -> Option<i32> {
     values::parse_integer(bytes).ok().and_then(|number| i32::try_from(number).ok())
 }
 
-/// The reference validator counts -0 below 0, and what is no number above all.
+/// Returns true if a number is in range. As in the reference validator, -0 is below 0, and NaN is above all numbers.
 fn is_in_sign_range(sign: NumberSign, number: f64) -> bool {
     let order = number.total_cmp(&0.0);
     match sign {

@@ -1,17 +1,17 @@
-//! The cells of one field of a table, typed and packed, and the views that rules read them through.
+//! The cells of one field of a table, typed and packed, and the views through which rules read them.
 
 use super::dict::TextDict;
 
-/// No value, in columns of whole numbers.
+/// A missing value in columns of integers.
 const NO_NUMBER: i32 = i32::MIN;
-/// No value, in columns of small numbers.
+/// A missing value in columns of small integers.
 const NO_SMALL: i16 = i16::MIN;
-/// No value, in columns of texts.
+/// A missing value in columns of texts.
 pub(super) const NO_CODE: u32 = u32::MAX;
-/// What stands for a number that the reference does not list: it is there, and means nothing.
+/// The value of an enum that the reference does not list: it is present, and has no meaning.
 pub const UNRECOGNIZED: i32 = -1;
 
-/// The cells of one field, in the order of the rows.
+/// The cells of one field, in row order.
 #[derive(Debug)]
 pub(super) enum ColumnCells {
     Text { codes: Vec<u32>, dict: TextDict },
@@ -20,7 +20,7 @@ pub(super) enum ColumnCells {
     Float(Vec<f64>),
 }
 
-/// What a cell holds, ready for its column.
+/// The value of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CellValue<'a> {
     Empty,
@@ -34,7 +34,7 @@ impl ColumnCells {
     pub(super) fn push_cell(&mut self, cell: CellValue<'_>) {
         match (self, cell) {
             (ColumnCells::Text { codes, dict }, CellValue::Text(text)) => {
-                // Rows of one trip or shape stand together.
+                // Consecutive rows often belong to one trip or shape.
                 let code = match codes.last() {
                     Some(&last) if last != NO_CODE && dict.get(last) == text => last,
                     _ => dict.intern_text(text),
@@ -53,7 +53,7 @@ impl ColumnCells {
         }
     }
 
-    /// Takes over the cells of the rows that follow, of a column of the same field.
+    /// Appends the cells of the following rows, from a column of the same field.
     pub(super) fn append_column(&mut self, more: &ColumnCells) {
         match (self, more) {
             (
@@ -73,12 +73,12 @@ impl ColumnCells {
             (ColumnCells::Float(numbers), ColumnCells::Float(more)) => {
                 numbers.extend_from_slice(more)
             }
-            // Both were made for the same field.
+            // Both columns have the same field, so this cannot happen.
             (ours, more) => debug_assert!(false, "{more:?} cannot follow {ours:?}"),
         }
     }
 
-    /// Makes room for exactly so many more cells.
+    /// Reserves room for exactly this number of further cells.
     pub(super) fn reserve(&mut self, more: usize) {
         match self {
             ColumnCells::Text { codes, .. } => codes.reserve_exact(more),
@@ -88,7 +88,7 @@ impl ColumnCells {
         }
     }
 
-    /// Lets go of all cells, and keeps the room that they had.
+    /// Removes all cells, and retains their memory.
     pub(super) fn clear(&mut self) {
         self.truncate(0);
         if let ColumnCells::Text { dict, .. } = self {
@@ -115,7 +115,7 @@ impl ColumnCells {
     }
 }
 
-/// A column of texts: ids, names, addresses, tags. Empty where the table lacks the column.
+/// A column of texts: ids, names, URLs, tags. Empty if the table lacks the column.
 #[derive(Clone, Copy, Debug)]
 pub struct TextColumn<'a> {
     codes: &'a [u32],
@@ -130,38 +130,37 @@ impl<'a> TextColumn<'a> {
         }
     }
 
-    /// The text of a row, if it has one. Never empty.
+    /// Returns the text of a row, if it has one. Never empty.
     #[inline]
     pub fn get(&self, row: u32) -> Option<&'a str> {
         Some(self.text_of_code(self.code_of_row(row)?))
     }
 
-    /// The code of a row's text: equal texts of this column have equal codes.
+    /// Returns the code of a row's text: equal texts in this column have equal codes.
     #[inline]
     pub fn code_of_row(&self, row: u32) -> Option<u32> {
         self.codes.get(row as usize).copied().filter(|&code| code != NO_CODE)
     }
 
-    /// The text of a code.
+    /// Returns the text of a code.
     #[inline]
     pub fn text_of_code(&self, code: u32) -> &'a str {
         self.dict.map_or("", |dict| dict.get(code))
     }
 
-    /// The code of a text, if a row has it (or had it before its row was left out).
+    /// Returns the code of a text, if a row has it (or had it before the row was dropped).
     pub fn find_code(&self, text: &str) -> Option<u32> {
         self.dict?.find_code(text)
     }
 
-    /// How many codes there are: each is below this number.
+    /// Returns the number of codes: each code is below it.
     pub fn count_codes(&self) -> usize {
         self.dict.map_or(0, TextDict::len)
     }
 }
 
-/// A column of whole numbers: integers, enums (as their number), times (seconds of the service
-/// day), dates (see [`date_of`](super::date_from_day)) and colors (`0xRRGGBB`). Empty where the table
-/// lacks the column.
+/// A column of integers: numbers, enums, times (seconds of the service day), dates (see
+/// [`date_from_day`](super::date_from_day)) and colors (`0xRRGGBB`). Empty if the table lacks the column.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberColumn<'a> {
     #[doc(hidden)]
@@ -179,8 +178,8 @@ impl<'a> NumberColumn<'a> {
         }
     }
 
-    /// The number of a row, if it has one. For an enum, [`UNRECOGNIZED`] is a number that the
-    /// reference does not list.
+    /// Returns the number of a row, if it has one. In an enum column, [`UNRECOGNIZED`] is a number that the reference
+    /// does not list.
     #[inline]
     pub fn get(&self, row: u32) -> Option<i32> {
         match self {
@@ -193,14 +192,14 @@ impl<'a> NumberColumn<'a> {
         }
     }
 
-    /// The number of a row, or what an empty cell means.
+    /// Returns the number of a row, or the default if the cell is empty.
     #[inline]
     pub fn get_or(&self, row: u32, default: i32) -> i32 {
         self.get(row).unwrap_or(default)
     }
 }
 
-/// A column of decimal numbers. Empty where the table lacks the column.
+/// A column of decimal numbers. Empty if the table lacks the column.
 #[derive(Clone, Copy, Debug)]
 pub struct FloatColumn<'a>(&'a [f64]);
 
@@ -212,7 +211,7 @@ impl<'a> FloatColumn<'a> {
         }
     }
 
-    /// The number of a row, if it has one.
+    /// Returns the number of a row, if it has one.
     #[inline]
     pub fn get(&self, row: u32) -> Option<f64> {
         self.0.get(row as usize).copied().filter(|number| !number.is_nan())

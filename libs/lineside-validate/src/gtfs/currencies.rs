@@ -1,6 +1,6 @@
-//! The currencies of ISO 4217, former ones included, and how many decimals their amounts have.
+//! The currencies of ISO 4217, including former ones, and the decimals of their amounts.
 
-/// Currencies of two decimals.
+/// Currencies with two decimals.
 const TWO: &str = "\
     AED AFA AFN ALL AMD ANG AOA ARS ATS AUD AWG AYM AZM AZN BAM BBD BDT BGL BGN BMD BND BOB BOV BRL \
     BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY COP COU CRC CSD CUC CUP CVE CYP CZK DEM DKK DOP DZD \
@@ -10,19 +10,19 @@ const TWO: &str = "\
     PLN QAR RON RSD RUB RUR SAR SBD SCR SDD SDG SEK SGD SHP SIT SKK SLE SLL SOS SRD SRG SSP STD STN \
     SVC SYP SZL THB TJS TMM TMT TOP TRY TTD TWD TZS UAH USD USN USS UYU UZS VEB VED VEF VES WST XCD \
     XCG YER YUM ZAR ZMK ZMW ZWD ZWG ZWL ZWN ZWR";
-/// Of none.
+/// Currencies without decimals.
 const NONE: &str = "\
     ADP BEF BIF BYB BYR CLP DJF ESP GNF GRD ISK ITL JPY KMF KRW LUF MGF PTE PYG ROL RWF TPE TRL UGX \
     UYI VND VUV XAF XOF XPF";
-/// Of three.
+/// Currencies with three decimals.
 const THREE: &str = "BHD IQD JOD KWD LYD OMR TND";
-/// Of four.
+/// Currencies with four decimals.
 const FOUR: &str = "CLF";
-/// Metals, funds and the like, of which no amount is right.
+/// Metals, funds and similar codes, for which no amount is valid.
 const NO_MONEY: &str = "XAG XAU XBA XBB XBC XBD XDR XFO XFU XPD XPT XSU XTS XUA X\x58X";
 
-/// How many decimals amounts of a currency have, -1 for those that are no money; `None` for what is
-/// no currency.
+/// Returns the number of decimals of a currency, or -1 for codes that are not money; `None` for
+/// unknown codes.
 pub fn currency_decimals(code: &str) -> Option<i64> {
     [(TWO, 2), (NONE, 0), (THREE, 3), (FOUR, 4), (NO_MONEY, -1)]
         .into_iter()

@@ -1,17 +1,17 @@
-//! Cuts a file at the ends of rows, in one pass over what was just inflated.
+//! Splits a file into pieces at row ends, in one pass over the inflated bytes.
 
 use std::io::{self, Read};
 
 use super::reader::{MARK, REMARK, ROW_BYTES_MAX};
 
-/// The most bytes of a piece: no row in it is too long.
+/// The largest piece in bytes: a row in it is never too long.
 pub(super) const PIECE_BYTES_MAX: usize = ROW_BYTES_MAX;
 
 /// Whole rows of a file: the first `n` bytes of a buffer.
 pub(super) struct FilePiece {
     pub(super) buffer: Vec<u8>,
     pub(super) n: usize,
-    /// The line of the file that it begins with, counted from 1.
+    /// The line of the file at which the piece begins, counted from 1.
     pub(super) line: u64,
 }
 
@@ -21,40 +21,40 @@ impl FilePiece {
     }
 }
 
-/// What comes next in a file.
+/// The next part of a file.
 pub(super) enum NextPiece {
     Piece(FilePiece),
-    /// Bytes that cannot be cut without a closer look, and the line that they begin with: they and
-    /// all that follows are for one reader.
+    /// Bytes that cannot be split without parsing them, and their first line: one reader must read them and everything
+    /// after them.
     Rest(Vec<u8>, u64),
     End,
 }
 
-/// A file that is being cut.
+/// A file that is being split.
 pub(super) struct PieceCutter<'r> {
     file: &'r mut dyn Read,
     piece_bytes: usize,
-    /// Has room for a piece. What stands in it beyond `n` is of no use, and not written anew for each piece.
+    /// A buffer with room for a piece. Bytes beyond `n` are garbage, and not cleared for each piece.
     buffer: Vec<u8>,
-    /// Bytes that were inflated and not yet handed out; they begin with a row.
+    /// The number of inflated bytes that were not returned yet; they begin with a row.
     n: usize,
     has_ended: bool,
     line: u64,
 }
 
 impl<'r> PieceCutter<'r> {
-    /// Pieces of at most so many bytes.
+    /// Splits a file into pieces of at most this number of bytes.
     pub(super) fn new(file: &'r mut dyn Read, piece_bytes: usize) -> PieceCutter<'r> {
         let piece_bytes = piece_bytes.min(PIECE_BYTES_MAX);
         let buffer = vec![0; piece_bytes];
         PieceCutter { file, piece_bytes, buffer, n: 0, has_ended: false, line: 1 }
     }
 
-    /// The next rows. What follows them is inflated into a buffer that was done with, if one is given.
+    /// Returns the next rows. Inflates the following bytes into the `spare` buffer, if given.
     ///
     /// # Errors
     ///
-    /// If the file cannot be inflated.
+    /// Returns an error if the file cannot be inflated.
     pub(super) fn next_piece(&mut self, spare: Option<Vec<u8>>) -> io::Result<NextPiece> {
         self.fill_buffer()?;
         if self.n == 0 {
@@ -75,7 +75,7 @@ impl<'r> PieceCutter<'r> {
         Ok(NextPiece::Piece(piece))
     }
 
-    /// Inflates as much as a piece may have, in steps as large as can be: each costs its own.
+    /// Inflates up to a piece in steps as large as possible: each step has a fixed cost.
     fn fill_buffer(&mut self) -> io::Result<()> {
         while self.n < self.piece_bytes && !self.has_ended {
             match self.file.read(&mut self.buffer[self.n..]) {
@@ -94,15 +94,15 @@ impl<'r> PieceCutter<'r> {
         rest
     }
 
-    /// What was not handed out.
+    /// Returns a reader of everything that was not returned yet.
     pub(super) fn into_rest(mut self) -> impl Read + use<'r> {
         io::Cursor::new(self.take_rest()).chain(self.file)
     }
 }
 
-/// Where the last whole row of some bytes ends that begin with a row. `None` if only who reads them
-/// row by row can tell: lines that end otherwise than with a line feed, rows longer than a piece,
-/// quotes where there may be remarks or the mark of UTF-8, and that mark within the file.
+/// Returns the end of the last whole row, if the bytes begin with a row. `None` if only parsing row by row can tell:
+/// line ends other than line feeds, rows longer than a piece, quotes in bytes with possible comments or the mark of
+/// UTF-8, and that mark within the file.
 fn find_end_of_rows(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize> {
     let has_odd_ends = memchr::memchr(b'\r', bytes).is_some() && has_lone_return(bytes, is_last);
     if has_odd_ends || (bytes.starts_with(MARK) && !is_first) {
@@ -118,12 +118,12 @@ fn find_end_of_rows(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize
     }
 }
 
-/// Whether a line begins as remarks do.
+/// Returns true if a line begins like a comment.
 fn may_have_comments(bytes: &[u8]) -> bool {
     bytes.first() == Some(&REMARK) || memchr::memmem::find(bytes, &[b'\n', REMARK]).is_some()
 }
 
-/// Whether a carriage return stands somewhere without a line feed behind it.
+/// Returns true if a carriage return is not followed by a line feed.
 fn has_lone_return(bytes: &[u8], is_last: bool) -> bool {
     memchr::memchr_iter(b'\r', bytes).any(|at| match bytes.get(at + 1) {
         Some(next) => *next != b'\n',
@@ -131,8 +131,8 @@ fn has_lone_return(bytes: &[u8], is_last: bool) -> bool {
     })
 }
 
-/// Where the last line ends that does so outside of quotes. A quote opens only at the beginning of a
-/// cell, and two of them within quotes are one that is meant.
+/// Returns the end of the last line outside quotes. A quote opens only at the start of a cell, and two quotes within
+/// quotes are an escaped one.
 fn find_end_outside_quotes(bytes: &[u8], first_quote: usize) -> Option<usize> {
     let last_end =
         |from: usize, to: usize| memchr::memrchr(b'\n', &bytes[from..to]).map(|at| from + at + 1);
@@ -151,7 +151,7 @@ fn find_end_outside_quotes(bytes: &[u8], first_quote: usize) -> Option<usize> {
         {
             close = next_quote(at + 2);
         }
-        // Never closed, or that remains to be seen in the next piece.
+        // The quotes are never closed, or closed in the next piece.
         let Some(close) = close else { return end };
         from = close + 1;
         next = next_quote(from);

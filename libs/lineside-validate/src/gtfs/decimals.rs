@@ -1,16 +1,14 @@
-//! Decimal numbers in the forms that the reference validator takes, which are a few more than one
-//! would write.
+//! Decimal numbers in the forms that the reference validator accepts, some of them unusual.
 
 use lineside_formats::gtfs::values;
 
-/// A decimal number, which may be infinite or none at all. Most are read at once.
+/// Parses a decimal number, which may be infinite or NaN. Most numbers take the fast path.
 #[inline]
 pub(super) fn parse_float(text: &str) -> Option<f64> {
     values::parse_float(text.as_bytes()).ok().or_else(|| parse_odd_float(text))
 }
 
-/// `NaN` and `Infinity` by these names, a letter for the type behind the number, and numbers beyond
-/// what a float holds.
+/// Parses `NaN` and `Infinity`, numbers with a type suffix, and numbers out of a float's range.
 #[cold]
 fn parse_odd_float(text: &str) -> Option<f64> {
     let (sign, body) = match text.strip_prefix('-') {
@@ -32,8 +30,8 @@ fn parse_odd_float(text: &str) -> Option<f64> {
     number.parse().ok().map(|number: f64| sign * number)
 }
 
-/// How many decimals an exact decimal number has; fewer than none if it ends with so many zeros that
-/// an exponent stands for. `None` if it is no such number.
+/// Returns the number of decimals of an exact decimal number; negative if an exponent adds zeros. `None` if the text is
+/// not a number.
 pub fn count_decimals(text: &str) -> Option<i64> {
     let body = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (digits, exponent) = match body.split_once(['e', 'E']) {

@@ -3,14 +3,14 @@
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Texts, each kept once and known by its code: 0 for the first one that came.
+/// Distinct texts with codes from 0, in order of insertion.
 #[derive(Debug, Default)]
 pub struct TextDict {
     bytes: String,
-    /// Where each text ends.
+    /// The end of each text.
     ends: Vec<usize>,
     table: HashTable<u32>,
-    /// Makes the hashes unforeseeable for whoever writes the texts.
+    /// The seed that makes hashes unpredictable to the authors of the texts.
     seed: u64,
 }
 
@@ -19,7 +19,7 @@ impl TextDict {
         TextDict { seed, ..TextDict::default() }
     }
 
-    /// The code of a text, which is kept if it is new.
+    /// Returns the code of a text, and adds the text if it is new.
     pub(crate) fn intern_text(&mut self, text: &str) -> u32 {
         let (bytes, ends, seed) = (&self.bytes, &self.ends, self.seed);
         let hash = xxh3_64_with_seed(text.as_bytes(), seed);
@@ -36,28 +36,28 @@ impl TextDict {
         code
     }
 
-    /// The code of a text, if it is there.
+    /// Returns the code of a text, if it exists.
     pub fn find_code(&self, text: &str) -> Option<u32> {
         let hash = xxh3_64_with_seed(text.as_bytes(), self.seed);
         self.table.find(hash, |&code| self.get(code) == text).copied()
     }
 
-    /// The text of a code; empty if there is none.
+    /// Returns the text of a code; empty if there is none.
     pub fn get(&self, code: u32) -> &str {
         text_at(&self.bytes, &self.ends, code)
     }
 
-    /// How many texts there are.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Lets go of all texts, and keeps the room that they had.
+    /// Removes all texts, and retains their memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -69,7 +69,7 @@ impl TextDict {
         self.ends.shrink_to_fit();
     }
 
-    /// The texts in the order of their codes.
+    /// Returns the texts in the order of their codes.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.ends.len() as u32).map(|code| self.get(code))
     }

@@ -1,4 +1,4 @@
-//! Where stops are, and how far things are from each other, on a sphere.
+//! Positions and distances on a sphere.
 
 use std::{
     f64::consts::TAU,
@@ -7,13 +7,13 @@ use std::{
 
 use super::{GtfsFeed, GtfsFile};
 
-/// The radius of the sphere that has the Earth's surface, in meters.
+/// The radius of the sphere with the Earth's surface area, in meters.
 ///
-/// Source: Yoder, "Astrometric and Geodetic Properties of Earth and the Solar System" (1995). The
-/// reference validator counts with the same, so that both draw the line at the same stop.
+/// Source: Yoder, "Astrometric and Geodetic Properties of Earth and the Solar System" (1995). The reference validator
+/// uses the same radius, so that both report the same stops.
 pub const EARTH_RADIUS_M: f64 = 6_371_010.0;
 
-/// A place on the sphere: the unit vector from the middle of the Earth.
+/// A point on the sphere: the unit vector from the center of the Earth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpherePoint {
     /// Towards 0° north, 0° east.
@@ -28,32 +28,32 @@ impl SpherePoint {
     /// 0° north, 0° east.
     pub const ORIGIN: SpherePoint = SpherePoint { x: 1.0, y: 0.0, z: 0.0 };
 
-    /// The place of a latitude and a longitude, in degrees.
+    /// Returns the point at a latitude and a longitude, in degrees.
     pub fn from_lat_lon(lat: f64, lon: f64) -> SpherePoint {
         let (lat_sin, lat_cos) = (lat * (TAU / 360.0)).sin_cos();
         let (lon_sin, lon_cos) = (lon * (TAU / 360.0)).sin_cos();
         SpherePoint { x: lat_cos * lon_cos, y: lat_cos * lon_sin, z: lat_sin }
     }
 
-    /// The angle between two places, in radians: exact for neighbours and for antipodes.
+    /// Returns the angle between two points, in radians: exact for close and for antipodal points.
     #[inline]
     pub fn angle_to(self, other: SpherePoint) -> f64 {
         self.cross_product(other).vector_length().atan2(self.dot_product(other))
     }
 
-    /// How far it is to another place along the surface, in meters.
+    /// Returns the distance to another point along the surface, in meters.
     #[inline]
     pub fn distance_m(self, other: SpherePoint) -> f64 {
         self.angle_to(other) * EARTH_RADIUS_M
     }
 
-    /// The product that is 0 at right angles.
+    /// Returns the dot product.
     #[inline]
     pub fn dot_product(self, other: SpherePoint) -> f64 {
         self.x * other.x + self.y * other.y + self.z * other.z
     }
 
-    /// The product that stands at right angles to both.
+    /// Returns the cross product.
     #[inline]
     pub fn cross_product(self, other: SpherePoint) -> SpherePoint {
         SpherePoint {
@@ -63,30 +63,30 @@ impl SpherePoint {
         }
     }
 
-    /// The length: 1 for a place.
+    /// Returns the length of the vector: 1 for a point on the sphere.
     #[inline]
     pub fn vector_length(self) -> f64 {
         self.dot_product(self).sqrt()
     }
 
-    /// In the same direction, of length 1.
+    /// Returns the vector of length 1 in the same direction.
     #[inline]
     pub fn unit_vector(self) -> SpherePoint {
         let norm = self.vector_length();
         if norm == 0.0 { self } else { self * (1.0 / norm) }
     }
 
-    /// Its latitude and longitude, in degrees.
+    /// Returns the latitude and longitude, in degrees.
     pub fn to_lat_lon(self) -> (f64, f64) {
         let across = (self.x * self.x + self.y * self.y).sqrt();
         (self.z.atan2(across).to_degrees(), self.y.atan2(self.x).to_degrees())
     }
 
-    /// The place closest to this one on the shortest line between two others.
+    /// Returns the point on the shortest line between two others that is closest to this one.
     #[inline]
     pub fn closest_between(self, start: SpherePoint, end: SpherePoint) -> SpherePoint {
-        // At right angles to both, and exact where they are neighbours. Where they are one place it
-        // is no direction at all, and neither of the questions below says yes.
+        // A vector perpendicular to both, accurate for close points. If both are the same point it is undefined, and
+        // both conditions below are false.
         let normal = (end + start).cross_product(end - start);
         let beside = self - normal * (self.dot_product(normal) / normal.dot_product(normal));
         let is_after_start = start.dot_product(beside.cross_product(normal)) > 0.0;
@@ -98,10 +98,10 @@ impl SpherePoint {
         if to_start.dot_product(to_start) <= to_end.dot_product(to_end) { start } else { end }
     }
 
-    /// The place at a fraction of the way to another.
+    /// Returns the point at a fraction of the way to another.
     pub fn point_toward(self, end: SpherePoint, fraction: f64) -> SpherePoint {
         let angle = self.angle_to(end);
-        // Too close to each other to tell a direction.
+        // The points are too close to determine a direction.
         if fraction == 0.0 || angle <= 1e-15 {
             return self;
         }
@@ -139,8 +139,8 @@ impl Mul<f64> for SpherePoint {
     }
 }
 
-/// How far it is between two latitudes and longitudes in degrees along the surface, in meters: by
-/// the haversine formula, which rounds otherwise than [`SpherePoint::distance_m`] where that matters.
+/// Returns the distance between two latitudes and longitudes in degrees along the surface, in meters, by the haversine
+/// formula. Its rounding differs from that of [`SpherePoint::distance_m`], which matters at limits.
 pub fn haversine_distance_m(from: (f64, f64), to: (f64, f64)) -> f64 {
     let (from_lat, from_lon) = (from.0.to_radians(), from.1.to_radians());
     let (to_lat, to_lon) = (to.0.to_radians(), to.1.to_radians());
@@ -150,13 +150,12 @@ pub fn haversine_distance_m(from: (f64, f64), to: (f64, f64)) -> f64 {
     2.0 * square.min(1.0).sqrt().asin() * EARTH_RADIUS_M
 }
 
-/// How far up a stop without coordinates looks for those of the place it is part of: a boarding
-/// area is part of a platform, and that of a station.
+/// The number of levels that are searched for coordinates: a boarding area, its platform, and the station.
 const LEVELS: usize = 3;
 
 impl GtfsFeed {
-    /// Where the stop of each row of stops.txt is: by its own coordinates, else by those of its
-    /// parent or its parent's parent. Made at the first question, O(stops).
+    /// Returns the position of each row of `stops.txt`: its own coordinates, or else those of its parent or
+    /// grandparent. Computed at the first call, O(stops).
     pub fn stop_points(&self) -> &[Option<SpherePoint>] {
         self.joins.stop_points.get_or_init(|| {
             let stops = self.table(GtfsFile::Stops);
@@ -192,7 +191,7 @@ mod tests {
                 (SpherePoint::from_lat_lon(from.0, from.1), SpherePoint::from_lat_lon(to.0, to.1));
             assert!((from.distance_m(to) - meters).abs() < 1e-6, "{meters}");
         }
-        // At 60° north a degree of longitude is half as long, but for the bend of the great circle.
+        // At 60° north a degree of longitude is half as long, except for the curvature of the great circle.
         let meters = haversine_distance_m((60.0, 10.0), (60.0, 11.0));
         assert!((meters - 0.499_995_240_33 * quarter / 90.0).abs() < 1e-3, "{meters}");
         assert!(
@@ -202,7 +201,7 @@ mod tests {
                 .abs()
                 < 1e-6
         );
-        // A centimeter, which the cosine alone cannot tell from nothing.
+        // A centimeter, which the cosine formula cannot distinguish from zero.
         let near = SpherePoint::from_lat_lon(59.900_000_1, 10.7)
             .distance_m(SpherePoint::from_lat_lon(59.9, 10.7));
         assert!((near - 0.011_119_5).abs() < 1e-6, "{near}");

@@ -1,4 +1,4 @@
-//! All that was read of one schedule.
+//! The data of one schedule.
 
 use std::sync::OnceLock;
 
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::cancel::{CancelCheck, CancelToken};
 
-/// A schedule that was read.
+/// A schedule in memory.
 #[derive(Debug)]
 pub struct GtfsFeed {
-    /// One for each file of the reference, in its order.
+    /// The tables of all files of the reference, in its order.
     tables: Vec<GtfsTable>,
-    /// The names of all files at the top of the dataset.
+    /// The names of all files at the top level of the dataset.
     pub(super) names: Vec<String>,
     zones: FlexZones,
     pub(super) joins: JoinCache,
@@ -30,39 +30,41 @@ impl GtfsFeed {
         GtfsFeed { tables, zones, names, joins, services, brake: CancelCheck::default() }
     }
 
-    /// Has rules over it end when they are stopped, until it is [let go](GtfsFeed::detach_cancel).
+    /// Makes rules over the feed unwind once cancelled, until it is
+    /// [detached](GtfsFeed::detach_cancel).
     pub(crate) fn attach_cancel(&mut self, stop: &CancelToken) {
         self.brake = CancelCheck::new(stop);
         self.tables.iter_mut().for_each(|table| table.attach_cancel(&self.brake));
     }
 
-    /// The rules have ended.
+    /// Ends the effect of cancellation, once the rules have finished.
     pub(crate) fn detach_cancel(&self) {
         self.brake.detach_cancel();
     }
 
-    /// Unwinds if the look was stopped: for rules to ask where a single row or trip takes long.
+    /// Unwinds if the run was cancelled. Rules call this if a single row or trip takes long.
     #[inline]
     pub(crate) fn unwind_if_cancelled(&self) {
         self.brake.unwind_if_cancelled();
     }
 
-    /// A file, whether it is there or not.
+    /// Returns the table of a file, even if the file is missing.
     pub fn table(&self, file: GtfsFile) -> &GtfsTable {
         &self.tables[file as usize]
     }
 
-    /// The names of all files at the top of the dataset.
+    /// Returns the names of all files at the top level of the dataset.
     pub fn file_names(&self) -> &[String] {
         &self.names
     }
 
-    /// The zones of services on demand.
+    /// Returns the zones of demand-responsive services.
     pub fn flex_zones(&self) -> &FlexZones {
         &self.zones
     }
 
-    /// Whether rules may rely on a file: it was read to its end, or is missing and may be.
+    /// Returns true if rules may rely on a file: it was read to its end, or is missing and
+    /// optional.
     pub fn is_file_usable(&self, file: GtfsFile) -> bool {
         match self.table(file).read_status() {
             ReadStatus::Parsed => true,
@@ -72,6 +74,6 @@ impl GtfsFeed {
     }
 }
 
-/// The files that every schedule must have, whatever else it has.
+/// The files that every schedule must have.
 pub(super) const ALWAYS: [GtfsFile; 4] =
     [GtfsFile::Agency, GtfsFile::Routes, GtfsFile::Trips, GtfsFile::StopTimes];

@@ -1,8 +1,8 @@
-//! The files by their names, so that no rule misspells one.
+//! The files of the reference as an enum, so that no rule misspells a name.
 
 use lineside_formats::gtfs::fields::{FILES, FileSpec};
 
-/// A table of the reference, in its order.
+/// A file of the reference, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each is the file of its name")]
 pub enum GtfsFile {
@@ -40,7 +40,7 @@ pub enum GtfsFile {
 }
 
 impl GtfsFile {
-    /// All of them.
+    /// All files.
     pub const ALL: [GtfsFile; 31] = [
         GtfsFile::Agency,
         GtfsFile::Stops,
@@ -75,17 +75,17 @@ impl GtfsFile {
         GtfsFile::Attributions,
     ];
 
-    /// What the reference says of it.
+    /// Returns the file's specification.
     pub fn file_spec(self) -> &'static FileSpec {
         FILES[self as usize]
     }
 
-    /// Its name, such as `stops.txt`.
+    /// Returns the file's name, such as `stops.txt`.
     pub fn file_name(self) -> &'static str {
         self.file_spec().name
     }
 
-    /// The file of a name, whatever its case.
+    /// Returns the file with a name, ignoring case.
     pub fn from_name(name: &str) -> Option<GtfsFile> {
         GtfsFile::ALL.into_iter().find(|file| file.file_name().eq_ignore_ascii_case(name))
     }

@@ -1,4 +1,4 @@
-//! A file's header: which fields of the reference it has, and where.
+//! The header of a file: the fields of the reference that it has, and their positions.
 
 use lineside_formats::gtfs::{
     fields::{FieldPresence, FieldSpec, FileSpec},
@@ -12,28 +12,28 @@ use super::{
 };
 use crate::notice::Notices;
 
-/// Where a field's cells stand in a row.
+/// The position of a field's cells in a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellPlan {
     pub(super) position: usize,
     pub(super) field: &'static FieldSpec,
-    /// Whether a row is left out where this cannot be read.
+    /// True if a row is dropped when this field cannot be read.
     pub(super) is_needed: bool,
 }
 
-/// How the rows of a file are to be read.
+/// The layout by which the rows of a file are read.
 #[derive(Debug)]
 pub(super) struct RowLayout {
     pub(super) spec: &'static FileSpec,
     pub(super) keeps: RowRetention,
     pub(super) n_columns: usize,
     pub(super) cells: Vec<CellPlan>,
-    /// Fields that each row should have, of columns that the file lacks.
+    /// Required or recommended fields whose columns the file lacks.
     pub(super) absent: Vec<&'static FieldSpec>,
 }
 
-/// Reads the header: how many columns there are, and where the fields of the reference stand. What is
-/// wrong about it is said; `None` if rows cannot be read by it.
+/// Reads the header: the number of columns, and the positions of the fields of the reference. Reports its faults.
+/// Returns `None` if rows cannot be read by it.
 pub(super) fn read_header(
     spec: &'static FileSpec,
     keeps: RowRetention,

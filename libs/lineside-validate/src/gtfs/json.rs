@@ -1,14 +1,14 @@
-//! JSON as it stands in a file, with the names of each object once: a name that comes again is an
-//! error that says so, where readers would silently take one of the two.
+//! A JSON reader that reports duplicate names in an object as errors, where other readers silently
+//! take one of them.
 
 use std::{cell::RefCell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// A value.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JsonValue {
-    /// `null`, or `true` or `false`, which mean nothing here.
+    /// `null`, `true` or `false`, which are not used here.
     Other,
     Number(f64),
     Text(String),
@@ -16,17 +16,17 @@ pub(super) enum JsonValue {
     Object(Vec<(String, JsonValue)>),
 }
 
-/// Why bytes are no JSON that can be used.
+/// The reason why bytes are not usable JSON.
 #[derive(Debug)]
 pub(super) enum JsonFault {
-    /// A name stands in an object twice.
+    /// A name occurs twice in an object.
     Twice(String),
-    /// They are no JSON at all.
+    /// The bytes are not valid JSON.
     Malformed(String),
 }
 
 impl JsonValue {
-    /// Reads bytes as one value. Depth is bounded by the reader, size by whoever has the bytes.
+    /// Parses bytes as one value. The parser limits the depth; the caller limits the size.
     pub(super) fn read_json(bytes: &[u8]) -> Result<JsonValue, JsonFault> {
         let twice = RefCell::new(None);
         let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -65,7 +65,7 @@ impl JsonValue {
         }
     }
 
-    /// A text, or a number as one: ids are written both ways.
+    /// Returns a text, or a number as text: both are common for ids.
     pub(super) fn to_text(&self) -> Option<String> {
         match self {
             JsonValue::Text(text) => Some(text.clone()),
@@ -75,7 +75,7 @@ impl JsonValue {
     }
 }
 
-/// Reads a value, and notes a name that came twice.
+/// A deserializer of values that records a duplicate name.
 #[derive(Clone, Copy)]
 struct JsonSeed<'a>(&'a RefCell<Option<String>>);
 
@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for JsonSeed<'_> {
         while let Some(value) = values.next_element_seed(self)? {
             list.push(value);
         }
-        // Most lists are the two numbers of a point, and a list that grows has room for four.
+        // Most lists are the two numbers of a point, and a growing list has room for four.
         list.shrink_to_fit();
         Ok(JsonValue::List(list))
     }
@@ -146,10 +146,10 @@ impl<'de> Visitor<'de> for JsonSeed<'_> {
     }
 }
 
-/// Members of an object whose names are compared each with each other.
+/// The number of members up to which names are compared pairwise.
 const FEW: usize = 32;
 
-/// A name that stands there twice, among however many. O(n log n).
+/// Returns a duplicate name in an object of any size. O(n log n).
 fn find_duplicate_name(object: &[(String, JsonValue)]) -> Option<String> {
     let mut names: Vec<&str> = object.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();

@@ -1,7 +1,7 @@
-//! Language tags: which are well formed after BCP 47 (RFC 5646), and which of them mean the same.
+//! Language tags: well-formedness by BCP 47 (RFC 5646), and normalization.
 
-/// Tags of former times that stand for others as a whole (IANA language subtag registry; those that
-/// have no successor become private use, as the reference validator has it).
+/// Grandfathered tags with their replacements (IANA language subtag registry; those without a
+/// successor become private use, as in the reference validator).
 const GRANDFATHERED: [(&str, &str); 26] = [
     ("art-lojban", "jbo"),
     ("cel-gaulish", "xtg-x-cel-gaulish"),
@@ -31,7 +31,7 @@ const GRANDFATHERED: [(&str, &str); 26] = [
     ("zh-xiang", "hsn"),
 ];
 
-/// Languages that have another code since ISO 639 of 1989.
+/// Languages whose code was changed in ISO 639 of 1989.
 const RENAMED: [(&str, &str); 3] = [("iw", "he"), ("in", "id"), ("ji", "yi")];
 
 /// The subtags of a tag, from first to last.
@@ -41,7 +41,7 @@ struct LanguageSubtags<'a> {
 }
 
 impl LanguageSubtags<'_> {
-    /// Takes the next subtag over if it is one of this kind, written in this way.
+    /// Takes the next subtag if it is of this kind, and writes it in this form.
     fn take_subtag(&mut self, is: impl Fn(&[u8]) -> bool, write: impl Fn(&str) -> String) -> bool {
         let Some(subtag) = self.rest.next_if(|subtag| is(subtag.as_bytes())) else { return false };
         if !self.tag.is_empty() {
@@ -51,7 +51,7 @@ impl LanguageSubtags<'_> {
         true
     }
 
-    /// Takes an extension or a private part over: its letter and what belongs to it.
+    /// Takes an extension or private-use part: its letter and its subtags.
     fn take_extension(&mut self, is_letter: fn(&[u8]) -> bool, length_min: usize) -> Option<bool> {
         if !self.take_subtag(is_letter, str::to_ascii_lowercase) {
             return Some(false);
@@ -66,8 +66,8 @@ impl LanguageSubtags<'_> {
     }
 }
 
-/// A well-formed tag, written in the same way as all that mean the same: `nb-NO`. `None` if it is
-/// not well formed.
+/// Normalizes a well-formed tag, such as `nb-NO`: equivalent tags become equal. `None` if the tag
+/// is not well-formed.
 pub fn normalize_language_tag(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     if let Some((_, successor)) = GRANDFATHERED.iter().find(|(tag, _)| *tag == lower) {
@@ -78,7 +78,7 @@ pub fn normalize_language_tag(text: &str) -> Option<String> {
         if let Some((_, code)) = RENAMED.iter().find(|(code, _)| *code == subtags.tag) {
             subtags.tag = (*code).to_owned();
         }
-        // A language within a group of languages stands for itself.
+        // An extended language subtag replaces the language; further ones are dropped.
         for n in 0..3 {
             let group = std::mem::take(&mut subtags.tag);
             let is_taken =

@@ -1,12 +1,11 @@
-//! Where more is taken than the reference says: by the reference validator, which reads ids of any
-//! letters and misses or follows some fields not, and for real-time rules, to which a row is there
-//! whatever is wrong with a field of it.
+//! Exceptions from the reference. The reference validator accepts ids of any characters, and ignores some missing
+//! fields and some references. For real-time rules, a row counts even if other fields are invalid.
 
 use lineside_formats::gtfs::fields::{FieldPresence, FieldSpec};
 
 type Field = (&'static str, &'static str);
 
-/// Ids that it reads as any text.
+/// Ids that the reference validator accepts as any text.
 const ANY_LETTERS: [Field; 5] = [
     ("booking_rules.txt", "prior_notice_service_id"),
     ("frequencies.txt", "trip_id"),
@@ -15,18 +14,17 @@ const ANY_LETTERS: [Field; 5] = [
     ("translations.txt", "record_sub_id"),
 ];
 
-/// Fields that it does not miss.
+/// Required fields that the reference validator does not report as missing.
 const NOT_MISSED: [Field; 1] = [("timeframes.txt", "timeframe_group_id")];
 
-/// References that it does not follow.
+/// References that the reference validator does not check.
 const NOT_FOLLOWED: [Field; 3] = [
     ("booking_rules.txt", "prior_notice_service_id"),
     ("location_group_stops.txt", "location_group_id"),
     ("location_group_stops.txt", "stop_id"),
 ];
 
-/// What real-time rules ask of a schedule: its files, each with the fields without which a row of it
-/// tells them nothing.
+/// The files that real-time rules need, each with the fields without which a row is useless to them.
 const ASKED_BY_MESSAGES: [(&str, &[&str]); 9] = [
     ("agency.txt", &[]),
     ("stops.txt", &["stop_id"]),
@@ -39,29 +37,28 @@ const ASKED_BY_MESSAGES: [(&str, &[&str]); 9] = [
     ("frequencies.txt", &["trip_id"]),
 ];
 
-/// Which rows of a file are kept.
+/// The rows of a file that are retained.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RowRetention {
-    /// Those that nothing spoils: rules over schedules see no others, as the reference validator has
-    /// it.
+    /// Rows without faults, the only ones that rules over schedules see, as in the reference validator.
     Sound,
-    /// Those that have these fields. What is wrong about others is as if it were not there.
+    /// Rows with these fields. Other faults are ignored.
     With(&'static [&'static str]),
 }
 
 impl RowRetention {
-    /// Which rows of a file real-time rules know; none if they ask nothing of it.
+    /// Returns the rows of a file that real-time rules see; `None` if they do not need the file.
     pub(super) fn for_realtime_file(file: &str) -> Option<RowRetention> {
         let asked = ASKED_BY_MESSAGES.iter().find(|(name, _)| *name == file);
         asked.map(|&(_, fields)| RowRetention::With(fields))
     }
 
-    /// Whether a row is left out for any fault.
+    /// Returns true if a row is dropped for any fault.
     pub(super) fn is_strict(self) -> bool {
         matches!(self, RowRetention::Sound)
     }
 
-    /// Whether a row is left out without a field of it that can be read.
+    /// Returns true if a row is dropped when this field cannot be read.
     pub(super) fn needs_field(self, field: &FieldSpec) -> bool {
         match self {
             RowRetention::Sound => true,
@@ -70,17 +67,17 @@ impl RowRetention {
     }
 }
 
-/// Whether an id should be plain ASCII.
+/// Returns true if an id should be plain ASCII.
 pub(super) fn is_plain_id(file: &'static str, field: &FieldSpec) -> bool {
     !ANY_LETTERS.contains(&(file, field.name))
 }
 
-/// Whether each row must have a field.
+/// Returns true if each row must have the field.
 pub(super) fn is_required(file: &'static str, field: &FieldSpec) -> bool {
     field.presence == FieldPresence::Required && !NOT_MISSED.contains(&(file, field.name))
 }
 
-/// Whether a reference must lead to a row.
+/// Returns true if a reference must match a row.
 pub(crate) fn is_followed(file: &'static str, field: &FieldSpec) -> bool {
     !NOT_FOLLOWED.contains(&(file, field.name))
 }

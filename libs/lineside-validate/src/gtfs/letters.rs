@@ -1,9 +1,8 @@
-//! Letters, and which of them are small or capital, by their general category in Unicode (`L`, `Ll`,
-//! `Lu`): the wider properties that the standard library knows count vowel signs, Roman numerals and
-//! raised letters as well.
+//! Letters and their case by Unicode general category (`L`, `Ll`, `Lu`). The standard library's wider properties
+//! include vowel signs, Roman numerals and modifier letters.
 
-/// What is alphabetic and no letter: marks, numerals and letters in circles. Beginnings and ends of
-/// spans (which may cover what is not alphabetic either), from Unicode 14.
+/// Alphabetic characters that are not letters: marks, numerals and circled letters. Starts and ends of spans (which may
+/// cover non-alphabetic characters), from Unicode 14.
 const MARKS: [u32; 334] = [
     0x345, 0x370, 0x5B0, 0x5C8, 0x610, 0x61B, 0x64B, 0x660, 0x670, 0x671, 0x6D6, 0x6E5, 0x6E7,
     0x6EE, 0x711, 0x712, 0x730, 0x740, 0x7A6, 0x7B1, 0x816, 0x818, 0x81B, 0x824, 0x825, 0x828,
@@ -37,7 +36,7 @@ const MARKS: [u32; 334] = [
     0x1F18A,
 ];
 
-/// Letters that look small and have no case: `ª`, `º` and raised ones. Spans as above.
+/// Lowercase characters without case: `ª`, `º` and modifier letters. Spans as above.
 const CASELESS: [u32; 48] = [
     0xAA, 0xAB, 0xBA, 0xBB, 0x2B0, 0x2B9, 0x2C0, 0x2C2, 0x2E0, 0x2E5, 0x37A, 0x37B, 0x10FC, 0x10FD,
     0x1D2C, 0x1D6B, 0x1D78, 0x1D79, 0x1D9B, 0x1DC0, 0x2071, 0x2072, 0x207F, 0x2080, 0x2090, 0x209D,
@@ -45,24 +44,24 @@ const CASELESS: [u32; 48] = [
     0xAB69, 0xAB6A, 0x10780, 0x10781, 0x10783, 0x10786, 0x10787, 0x107B1, 0x107B2, 0x107BB,
 ];
 
-/// Whether a character is a letter.
+/// Returns true if a character is a letter.
 pub(crate) fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic()
         || (!c.is_ascii() && c.is_alphabetic() && !is_in_letter_spans(c, &MARKS))
 }
 
-/// Whether a character is a small letter.
+/// Returns true if a character is a lowercase letter.
 pub(crate) fn is_small_letter(c: char) -> bool {
     c.is_ascii_lowercase()
         || (!c.is_ascii() && c.is_lowercase() && is_letter(c) && !is_in_letter_spans(c, &CASELESS))
 }
 
-/// Whether a character is a capital letter.
+/// Returns true if a character is an uppercase letter.
 pub(crate) fn is_capital_letter(c: char) -> bool {
     c.is_uppercase() && is_letter(c)
 }
 
-/// After an odd number of bounds one is within a span.
+/// Returns true if a character is in a span: an odd number of bounds precedes it.
 fn is_in_letter_spans(c: char, bounds: &[u32]) -> bool {
     bounds.partition_point(|&bound| bound <= u32::from(c)) % 2 == 1
 }

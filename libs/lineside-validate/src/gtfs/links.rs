@@ -1,4 +1,4 @@
-//! Which rows go together: made when the first rule asks, and kept for the others.
+//! Joins of rows, computed when the first rule needs them, and cached for the others.
 
 use std::{
     collections::HashMap,
@@ -14,15 +14,15 @@ const NONE: u32 = u32::MAX;
 /// The rows of a table by the code of one of its texts.
 #[derive(Debug)]
 pub struct RowGroups {
-    /// Where each code's rows begin in `rows`; one more at the end.
+    /// The start of each code's rows in `rows`, and the end of the last.
     starts: Vec<u32>,
     rows: Vec<u32>,
     brake: CancelCheck,
 }
 
 impl RowGroups {
-    /// The rows of a code, in the order of the file or, where the table has a sequence, of that.
-    /// Where the look is stopped whoever asks unwinds.
+    /// Returns the rows of a code in file order or, in tables with a sequence, in order of
+    /// sequence. Unwinds if the run is cancelled.
     #[inline]
     pub fn rows_of_code(&self, code: u32) -> &[u32] {
         self.brake.unwind_if_cancelled();
@@ -33,21 +33,21 @@ impl RowGroups {
         }
     }
 
-    /// The codes that have rows, with their rows.
+    /// Returns the codes that have rows, with their rows.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
         let codes = 0..self.starts.len().saturating_sub(1) as u32;
         codes.map(|code| (code, self.rows_of_code(code))).filter(|(_, rows)| !rows.is_empty())
     }
 }
 
-/// From the codes of one table's texts to the rows of another that they name.
+/// A map from the codes of one table's texts to the rows of another table that they refer to.
 #[derive(Debug)]
 pub struct RowLink {
     rows: Vec<u32>,
 }
 
 impl RowLink {
-    /// The (first) row that a code names, if there is one.
+    /// Returns the (first) row that a code refers to, if any.
     #[inline]
     pub fn row_of_code(&self, code: u32) -> Option<u32> {
         self.rows.get(code as usize).copied().filter(|&row| row != NONE)
@@ -56,7 +56,7 @@ impl RowLink {
 
 type Lazy<K, V> = Mutex<HashMap<K, Arc<OnceLock<Arc<V>>>>>;
 
-/// What was joined so far.
+/// The cached joins.
 #[derive(Debug, Default)]
 pub(super) struct JoinCache {
     groups: Lazy<(GtfsFile, &'static str), RowGroups>,
@@ -77,8 +77,8 @@ fn get_or_make<K: Eq + std::hash::Hash, V>(
 }
 
 impl GtfsFeed {
-    /// The rows of a file by one of its texts. Stop times and shape points come in the order of
-    /// their sequence, others in that of the file. O(n log n) at the first question.
+    /// Returns the rows of a file grouped by one of its texts. Stop times and shape points are in
+    /// order of sequence, other rows in file order. O(n log n) at the first call.
     pub fn row_groups(&self, file: GtfsFile, field: &'static str) -> Arc<RowGroups> {
         get_or_make(&self.joins.groups, (file, field), || self.make_row_groups(file, field))
     }
@@ -119,7 +119,8 @@ impl GtfsFeed {
         RowGroups { starts, rows, brake: self.brake.clone() }
     }
 
-    /// From a field that names rows of another file to those rows: the first of each id.
+    /// Returns the map from a field of a file to the rows of another file that it refers to: the
+    /// first of each id.
     pub fn row_link(
         &self,
         file: GtfsFile,

@@ -1,4 +1,4 @@
-//! Reads a schedule's files into tables, and says what is wrong about each by itself.
+//! Reading of a schedule's files into tables, with notices about each file by itself.
 
 use std::ops::RangeInclusive;
 
@@ -15,19 +15,19 @@ use super::{
 };
 use crate::{ValidationContext, cancel::CancelToken, notice::Notices};
 
-/// Bytes of a file, as the archive's directory says, from which several threads read it together.
+/// The size of a file, by the archive's directory, from which several threads read it together.
 const SHARED_BYTES: u64 = 1 << 20;
-/// Bytes of the pieces in which they do, at least and at most: a file is cut into as many as give each of a few threads
-/// something to do, and the largest into ones of which several fit beside what their rows become, near the processors.
+/// The smallest and largest piece of such a file, in bytes. There are enough pieces for a few threads, and the largest
+/// pieces fit into the processor's cache several times, together with their rows.
 const PIECE_BYTES: RangeInclusive<u64> = 128 << 10..=256 << 10;
 const PIECES_MIN: u64 = 16;
 
-/// Reads all files of a schedule, on as many threads as the context allows: the large files one
-/// after the other by all of them, the others side by side.
+/// Reads all files of a schedule, on as many threads as the context allows: all threads read each large file together,
+/// and then one small file each.
 ///
 /// # Errors
 ///
-/// If a file cannot be opened or inflated; what is wrong inside of files is said in notices.
+/// Returns an error if a file cannot be opened or inflated. Faults within files are reported as notices.
 pub fn load_feed(
     source: &dyn FileSource,
     context: &ValidationContext,
@@ -36,13 +36,12 @@ pub fn load_feed(
     load_feed_until(source, context, &CancelToken::default(), notices)
 }
 
-/// Reads what real-time rules ask of a schedule: the files that they look at, and in them each row
-/// that tells what it is about, whatever is wrong with another field of it. Who sends messages about
-/// a route is not to blame for its color.
+/// Reads the part of a schedule that real-time rules need: their files, and in these all rows with a key, even if other
+/// fields are invalid. The publisher of messages about a route is not to blame for its color.
 ///
 /// # Errors
 ///
-/// If a file cannot be opened or inflated.
+/// Returns an error if a file cannot be opened or inflated.
 pub fn load_for_realtime(
     source: &dyn FileSource,
     context: &ValidationContext,
@@ -50,7 +49,7 @@ pub fn load_for_realtime(
     load_for_realtime_until(source, context, &CancelToken::default())
 }
 
-/// The same until it is stopped, which is an error.
+/// Reads the part of a schedule that real-time rules need until cancelled, which is an error.
 pub(crate) fn load_for_realtime_until(
     source: &dyn FileSource,
     context: &ValidationContext,
@@ -67,12 +66,13 @@ pub(crate) fn load_for_realtime_until(
             jobs.push(FileJob { file, name, size: *size, keeps });
         }
     }
-    // What is wrong with the schedule is asked elsewhere.
+    // Faults of the schedule are reported elsewhere.
     let tables = read_files(source, jobs, context, &mut Notices::new(0))?;
     Ok(GtfsFeed::new(tables, FlexZones::NONE, names.into_iter().map(|(name, _)| name).collect()))
 }
 
-/// The table that a file of this name is taken for: one without capitals comes first, as in what is served.
+/// Returns the table of a file name. An exact name takes precedence over names in another case, as in what Lineside
+/// serves.
 fn file_of_name(name: &str, names: &[(String, u64)]) -> Option<GtfsFile> {
     let file = GtfsFile::from_name(name)?;
     let is_exact = name == file.file_name();
@@ -80,7 +80,7 @@ fn file_of_name(name: &str, names: &[(String, u64)]) -> Option<GtfsFile> {
     (!is_taken).then_some(file)
 }
 
-/// The same as [`load_feed`] until it is stopped, which is an error.
+/// Reads a schedule like [`load_feed`] until cancelled, which is an error.
 pub(crate) fn load_feed_until(
     source: &dyn FileSource,
     context: &ValidationContext,
@@ -120,24 +120,24 @@ pub(crate) fn load_feed_until(
     Ok(GtfsFeed::new(tables, zones, names.into_iter().map(|(name, _)| name).collect()))
 }
 
-/// A file that is to be read, and how.
+/// A file to be read.
 #[derive(Clone, Copy, Debug)]
 struct FileJob<'a> {
     file: GtfsFile,
     name: &'a str,
-    /// Bytes, as the archive's directory says.
+    /// The size in bytes, by the archive's directory.
     size: u64,
     keeps: RowRetention,
 }
 
-/// A table for each file of the reference, in its order.
+/// Reads the files. Returns a table for each file of the reference, in its order.
 fn read_files(
     source: &dyn FileSource,
     mut jobs: Vec<FileJob<'_>>,
     context: &ValidationContext,
     notices: &mut Notices,
 ) -> Result<Vec<GtfsTable>, Error> {
-    // The largest first, so that no thread is left alone with it at the end.
+    // The largest come first, so that no thread is left alone with one at the end.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size));
     let is_shared = |job: &FileJob<'_>| context.threads > 1 && job.size >= SHARED_BYTES;
     let (shared, others) = jobs.split_at(jobs.partition_point(is_shared));
@@ -190,7 +190,7 @@ fn read_file(
     table.map_err(|error| error.with_file(name))
 }
 
-/// Bytes of the pieces of a file of so many bytes.
+/// Returns the size of the pieces for a file of this size.
 fn piece_bytes(size: u64) -> usize {
     (size / PIECES_MIN).clamp(*PIECE_BYTES.start(), *PIECE_BYTES.end()) as usize
 }
@@ -205,7 +205,7 @@ mod tests {
     const CONTEXT: ValidationContext =
         ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
 
-    /// The routes that real-time rules know of such a file, and those that others see.
+    /// Returns the routes in a file for real-time rules, and those for rules over schedules.
     fn routes(file: impl Into<Vec<u8>>) -> [String; 2] {
         let source = TextSource::default().with_file("routes.txt", file.into());
         let strict = load_feed(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
@@ -249,7 +249,7 @@ mod tests {
         ] {
             assert_eq!(routes(format!("{header}{file}")), [known, sound], "{file}");
         }
-        // No text is Latin-1 by right, but readers of messages know these ids as well.
+        // A text in Latin-1 is invalid, but readers of messages know these ids as well.
         let ids = routes(b"route_id,route_type\nB\xE4r,3\nR2,3\n".as_slice());
         assert_eq!(ids, ["B\u{E4}r R2", "R2"]);
     }

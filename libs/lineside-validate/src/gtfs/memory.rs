@@ -1,7 +1,7 @@
-//! How much memory a look at a file of a schedule takes at most, reckoned before it begins.
+//! An upper bound of the memory that a check of a schedule's file takes, computed in advance.
 //!
-//! What the loader and the rules do is known only when they are done; what they can do with a byte, a row and a text is known
-//! before. `tests/memory.rs` holds made schedules against it, of the shapes that take the most.
+//! The memory that the loader and the rules take is known only at the end, but its bound for each byte, row and text is
+//! known before. `tests/memory.rs` compares it with schedules generated to take the most memory.
 
 use std::io::Read;
 
@@ -16,28 +16,29 @@ use super::{
 };
 use crate::notice::Notices;
 
-/// Bytes for each byte of a table: no text is kept more than once.
+/// For each byte of a table: a text is stored at most once.
 const PER_BYTE: u64 = 1;
-/// For each row: its numbers, and what leads from one file to another.
+/// For each row: its numbers, and its links to other files.
 const PER_ROW: u64 = 80;
-/// For each row of `trips.txt` besides: what messages are held against is made of the table while that is there.
+/// For each row of `trips.txt` in addition: its entry in the schedule index for messages, which is built while the
+/// table exists.
 const PER_TRIP: u64 = 48;
-/// For each cell of a column of texts, as if no two were equal: its code, where its text ends, and its place in a hash table that
-/// has just grown.
+/// For each cell of a text column, as if all were distinct: its code, the end of its text, and its entry in a hash
+/// table that has just grown.
 const PER_TEXT: u64 = 24;
-/// For each byte of `locations.geojson`: two signs may be a number of a list.
+/// For each byte of `locations.geojson`: two characters may be a number in a list.
 const PER_ZONE_BYTE: u64 = 32;
 
-/// No file takes more for each of its bytes: a row of two signs has two texts at most.
+/// The largest bound for a byte of any file: a row of two characters has at most two texts.
 pub const MEMORY_PER_BYTE_MAX: u64 = 90;
 
-/// The memory in bytes that a look at this file takes at most, which has so many bytes: each byte, 80 for each row, 128 for one
-/// of `trips.txt`, and 24 for each cell of a column of texts, or 32 for each byte of `locations.geojson`. Unpacks the file to
-/// count its rows. None if it is no file of GTFS, or is not there.
+/// Returns an upper bound of the memory in bytes that a check of this file takes: each byte of its size, 80 for each
+/// row, 128 for a row of `trips.txt`, and 24 for each cell of a text column, or 32 for each byte of
+/// `locations.geojson`. Unpacks the file to count its rows. `None` if the file is missing or not part of GTFS.
 ///
 /// # Errors
 ///
-/// If the file cannot be opened or inflated.
+/// Returns an error if the file cannot be opened or inflated.
 pub fn estimate_memory(
     source: &dyn FileSource,
     name: &str,
@@ -54,8 +55,8 @@ pub fn estimate_memory(
     Ok(Some(size.saturating_mul(PER_BYTE).saturating_add(rows.saturating_mul(per_row))))
 }
 
-/// Columns of texts that the file's header names and that are read, by the rules over schedules or, where those cannot read by
-/// it, by the rules over messages; none if it is not there.
+/// Returns the number of text columns in the file's header that rules over schedules read or, if these cannot use the
+/// header, real-time rules. `None` if the file is missing.
 fn count_text_columns(
     source: &dyn FileSource,
     name: &str,
@@ -86,7 +87,7 @@ fn count_text_columns(
     Ok(Some(0))
 }
 
-/// What a look at a file gives; nothing if it is not there.
+/// Returns the result of `look` on a file; `None` if the file is missing.
 fn read_with<T>(
     source: &dyn FileSource,
     name: &str,
@@ -97,7 +98,7 @@ fn read_with<T>(
     seen.transpose().map_err(|error| error.with_file(name))
 }
 
-/// The rows of a file at most: what ends a line may also stand within quotes.
+/// Returns an upper bound of the rows of a file: line ends may also be within quotes.
 fn count_rows_max(file: &mut dyn Read) -> Result<u64, Error> {
     let mut buffer = vec![0; 1 << 16];
     let mut ends = 0;
@@ -106,7 +107,7 @@ fn count_rows_max(file: &mut dyn Read) -> Result<u64, Error> {
         let Some(read) = buffer.get(..n).filter(|read| !read.is_empty()) else { break };
         let count = |wanted: u8| read.iter().filter(|&&byte| byte == wanted).count();
         let (feeds, returns) = (count(b'\n'), count(b'\r'));
-        // Both together are one end. A pair of which this is the first half counts twice.
+        // A carriage return with a line feed is one line end. A pair that is split between two reads counts twice.
         let pairs = match returns {
             0 => 0,
             _ => read.windows(2).filter(|pair| *pair == b"\r\n").count(),
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn rows_and_texts_count_besides_bytes() {
         assert_eq!(memory("levels.txt", "level_id,level_index\na,1\nb,2\n"), Some(29 + 4 * 104));
-        // A name more, which is a text; one that GTFS does not have, which is left out.
+        // One more column, which is a text, and one that GTFS does not have, which is ignored.
         let more = "level_id,level_index,level_name,mine\na,1,x,y\n";
         assert_eq!(memory("levels.txt", more), Some(45 + 3 * 128));
         assert_eq!(memory("levels.txt", "a wrong header\nx\n"), Some(17 + 3 * 80));
@@ -138,10 +139,10 @@ mod tests {
     #[test]
     fn what_only_messages_are_held_against_counts_too() {
         for (name, text, per_row) in [
-            // A column twice, and one that is missing.
+            // A duplicate column, and a missing one.
             ("stops.txt", "stop_id,stop_name,stop_id\na,b,c\n", 128),
             ("trips.txt", "trip_id,route_id\na,b\n", 128 + 48),
-            // Messages ask nothing of it, and of this one not without an id.
+            // A file that real-time rules do not need, and one without the id that they need.
             ("areas.txt", "area_id,area_id\na,b\n", 80),
             ("stops.txt", "stop_name,stop_name\na,b\n", 80),
         ] {

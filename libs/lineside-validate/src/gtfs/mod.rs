@@ -1,9 +1,9 @@
-//! A GTFS schedule as its rules see it: each file a table of typed columns, read once, and the
-//! joins and orders that several rules need, made when the first one asks.
+//! A GTFS schedule for rules: each file as a table of typed columns, read once, and the joins and
+//! orders that several rules need, computed when first used.
 //!
-//! Which rows count, and which rules are passed over because a file could not be read, is as the
-//! reference validator has it, so that both count the same. Real-time rules, which are about other
-//! people's work, see [more of it](load_for_realtime).
+//! Which rows count, and which rules are skipped because a file is unreadable, follows the
+//! reference validator, so that both report the same totals. Real-time rules see [more
+//! rows](load_for_realtime), because they check other publishers' work.
 
 pub(crate) mod area;
 mod cells;
@@ -61,23 +61,23 @@ pub use self::{
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
-/// The day that a number in a column of dates stands for: days since 1970-01-01.
+/// Returns the date of a day number: days since 1970-01-01.
 pub fn date_from_day(day: i32) -> Date {
     EPOCH.saturating_add(jiff::Span::new().days(day.clamp(-700_000, 2_900_000)))
 }
 
-/// The number of a day: days since 1970-01-01.
+/// Returns the number of a date: days since 1970-01-01.
 pub fn day_from_date(date: Date) -> i32 {
-    // Both dates lie within ±9999 years, so their distance fits.
+    // Both dates are within ±9999 years, so the distance fits.
     date.since(EPOCH).map_or(0, |span| span.get_days())
 }
 
-/// A time as reports write it: `HH:MM:SS`, beyond 24 hours where the service day goes on.
+/// Formats a time for reports: `HH:MM:SS`, with hours beyond 24 after midnight.
 pub fn format_time(seconds: i32) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
-/// A day as reports write it: `YYYYMMDD`.
+/// Formats a day for reports: `YYYYMMDD`.
 pub fn format_date(day: i32) -> String {
     let date = date_from_day(day);
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())

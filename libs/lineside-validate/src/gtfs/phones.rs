@@ -1,28 +1,27 @@
-//! Telephone numbers: whether one can be dialled in a country, going by its length.
+//! Check of telephone numbers: by its length, a number can be dialed in a country.
 
 use std::sync::OnceLock;
 
-/// A line for each country: its code, its calling code, `*` if that code means this country first,
-/// the digits that its numbers may have, those that suffice within a town, the digit to dial before
-/// numbers within the country, and what to dial for another country. (National numbering plans, as
-/// the ITU has them and libphonenumber collects them.)
+/// A line for each country: its code, its calling code, `*` if it is the main country of that code, the possible
+/// lengths of its numbers, those that suffice within a town, the trunk digit for national numbers, and the prefixes for
+/// international calls. (National numbering plans, published by the ITU and collected by libphonenumber.)
 const COUNTRIES: &str = include_str!("phones.txt");
-/// Digits of a calling code.
+/// The largest number of digits of a calling code.
 const CALLING_CODE_DIGITS_MAX: usize = 3;
-/// Characters that anybody takes for a number.
+/// The largest number of characters of a number.
 const CHARS_MAX: usize = 250;
-/// Digits of an extension.
+/// The largest number of digits of an extension.
 const EXTENSION_DIGITS_MAX: usize = 7;
-/// Words before an extension, the longer ones first.
+/// Words before an extension, longer ones first.
 const EXTENSION_WORDS: [&str; 8] = ["extension", "extn.", "extn", "ext.", "ext", "x", "#", "int"];
-/// The digits that letters stand for, from `a` (ITU-T E.161).
+/// The keypad digits of the letters from `a` (ITU-T E.161).
 const KEYPAD: &[u8; 26] = b"22233344455566677778889999";
 
 struct PhoneCountry {
     name: &'static str,
     calling_code: &'static str,
     is_first: bool,
-    /// Bit n: numbers of n digits are possible.
+    /// Bit n is set if numbers of n digits are possible.
     lengths: u32,
     lengths_in_town: u32,
     trunk: &'static str,
@@ -34,7 +33,7 @@ fn list_countries() -> &'static [PhoneCountry] {
     LIST.get_or_init(|| COUNTRIES.lines().filter_map(parse_country_line).collect())
 }
 
-/// Whether numbers of this country can be judged: it is one of ISO 3166, in capitals, that has a numbering plan.
+/// Returns true if numbers of this country can be checked: it is an ISO 3166 code in capitals with a numbering plan.
 pub fn has_numbering_plan(code: [u8; 2]) -> bool {
     list_countries().iter().any(|country| country.name.as_bytes() == code)
 }
@@ -57,8 +56,7 @@ impl PhoneCountry {
         has_listed_length(self.lengths, digits)
     }
 
-    /// Whether a number without calling code may have this many digits, with the trunk digit or
-    /// without it.
+    /// Returns true if a number without calling code may have these digits, with or without the trunk digit.
     fn takes_digits(&self, digits: &str) -> bool {
         let behind_trunk = digits.strip_prefix(self.trunk).filter(|rest| rest.len() < digits.len());
         behind_trunk.is_some_and(|rest| self.has_length(rest))
@@ -66,7 +64,7 @@ impl PhoneCountry {
             || has_listed_length(self.lengths_in_town, digits)
     }
 
-    /// Whether all its numbers are shorter.
+    /// Returns true if the digits are longer than all numbers of the country.
     fn is_longer_than_all(&self, digits: &str) -> bool {
         digits.len() as u32 > 31 - self.lengths.leading_zeros().min(31)
     }
@@ -76,8 +74,7 @@ fn has_listed_length(lengths: u32, digits: &str) -> bool {
     u32::try_from(digits.len()).is_ok_and(|n| lengths.checked_shr(n).unwrap_or(0) & 1 == 1)
 }
 
-/// Whether a text can be a number that is dialled in a country. An unknown country has no numbers of
-/// its own.
+/// Returns true if a text can be a number that is dialed in a country. An unknown country has no national numbers.
 pub(super) fn is_phone_number(text: &str, country: [u8; 2]) -> bool {
     if text.chars().count() > CHARS_MAX {
         return false;
@@ -109,7 +106,7 @@ pub(super) fn is_phone_number(text: &str, country: [u8; 2]) -> bool {
     }
 }
 
-/// Whether digits are a calling code and a number there.
+/// Returns true if digits are a calling code and a valid number there.
 fn is_foreign_number(digits: &str) -> bool {
     (1..=CALLING_CODE_DIGITS_MAX).filter_map(|n| digits.split_at_checked(n)).any(|(code, rest)| {
         let first = |other: &&PhoneCountry| other.is_first && other.calling_code == code;
@@ -117,15 +114,15 @@ fn is_foreign_number(digits: &str) -> bool {
     })
 }
 
-/// What of a text may be a number: from its first digit or `+` to its last letter or digit.
+/// Returns the part of a text that may be a number: from its first digit or `+` to its last letter or digit.
 fn trim_to_number(text: &str) -> &str {
     let Some(start) = text.find(|c: char| c == '+' || c.is_ascii_digit()) else { return "" };
     let text = text[start..].split(';').next().unwrap_or_default();
     text.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '#')
 }
 
-/// Whether there are at least three digits before any letter, and nothing but digits, letters and
-/// the signs that one writes between them.
+/// Returns true if there are at least three digits before any letter, and only digits, letters and the usual
+/// separators.
 fn looks_like_number(text: &str) -> bool {
     let is_between = |c: char| {
         matches!(
@@ -145,7 +142,7 @@ fn looks_like_number(text: &str) -> bool {
         })
 }
 
-/// Without what one dials after somebody has answered.
+/// Returns the number without its extension.
 fn strip_extension(text: &str) -> &str {
     let number = text.trim_end_matches('#');
     let before = number.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -170,7 +167,7 @@ fn strip_extension(text: &str) -> &str {
     }
 }
 
-/// The digits, and those that letters stand for if there are at least three of them.
+/// Returns the digits, including those for letters if there are at least three letters.
 fn dialed_digits(text: &str) -> String {
     let has_words = text.bytes().filter(u8::is_ascii_alphabetic).nth(2).is_some();
     let digit = |byte: u8| match byte {

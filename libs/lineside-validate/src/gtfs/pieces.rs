@@ -1,5 +1,5 @@
-//! A large file read by several threads: one inflates it and cuts it at the ends of rows, all of
-//! them read the pieces, and the rows are put together in the order of the file.
+//! Reading of a large file by several threads: one inflates it and cuts it at row ends, all of them parse the pieces,
+//! and the rows are appended in file order.
 
 use std::{
     collections::BTreeMap,
@@ -27,19 +27,19 @@ use super::{
 };
 use crate::{ValidationContext, notice::Notices};
 
-/// Threads that read one file: more of them would wait for the one that inflates it.
+/// The largest number of threads that read one file: more would wait for the inflating one.
 const THREADS_MAX: usize = 8;
-/// Pieces under way for each thread, and those of them that wait for somebody: as many that nobody runs out of them while who cuts reads
-/// one itself, or puts rows into the table.
+/// The number of pieces in progress for each thread, and of queued ones among these: enough for all threads while the
+/// cutting thread parses a piece itself or appends rows.
 const PIECES_PER_THREAD: usize = 8;
 const WAITING_PER_THREAD: usize = PIECES_PER_THREAD / 2;
 
-/// Reads a file of so many bytes as [`reader::read_piece`] does, on as many threads as the context allows. It takes as much
-/// memory more as the pieces under way, which are bounded.
+/// Reads a file of this size like [`reader::read_table`], on as many threads as the context allows. The pieces in
+/// progress take additional memory, which is bounded.
 ///
 /// # Errors
 ///
-/// If it cannot be inflated.
+/// Returns an error if the file cannot be inflated.
 pub(super) fn read_table(
     file: &mut dyn Read,
     size: u64,
@@ -81,12 +81,12 @@ pub(super) fn read_table(
     Ok(rows.finish_table(&layout))
 }
 
-/// Whether the header is in a file's first piece: a million empty lines may be before it.
+/// Returns true if the first piece contains the header: a million empty lines may precede it.
 fn has_header(first: &FilePiece) -> bool {
     matches!(reader::record_splitter(first.row_bytes()).find_record(), Ok(NextRecord::Record))
 }
 
-/// Reads pieces as long as the file can be cut into them. Gives what is left of it then.
+/// Reads pieces as long as the file can be cut. Returns the rest.
 fn read_pieces(
     cutter: &mut PieceCutter<'_>,
     layout: &RowLayout,
@@ -107,7 +107,7 @@ fn read_pieces(
         spare: BufferPool::default(),
         buffers: BufferPool::default(),
     };
-    // All of them may be done before the first is.
+    // All of them may be done before the first one is.
     let n_max = PIECES_PER_THREAD * n_threads;
     let (pieces, waiting) = sync_channel(WAITING_PER_THREAD * n_threads);
     let (done, ends) = sync_channel(n_max);
@@ -139,20 +139,20 @@ fn read_pieces(
     }
 }
 
-/// What the thread that cuts knows of the others.
+/// The state of the cutting thread.
 struct CuttingThread<'t, 'r> {
     together: &'t SharedReader<'r>,
     waiting: &'t Mutex<Receiver<(usize, FilePiece)>>,
-    /// Has one for each piece that another thread is done with.
+    /// Receives one item for each piece that another thread has finished.
     ends: Receiver<()>,
     n_cut: usize,
-    /// How many may be cut before their rows are in the table.
+    /// The largest number of pieces that are cut and not yet in the table.
     n_max: usize,
 }
 
 impl CuttingThread<'_, '_> {
-    /// Cuts pieces and hands them out; reads those itself that nobody else has time for. Gives what cannot
-    /// be cut, and the line with which that begins.
+    /// Cuts pieces and queues them; reads a piece itself if the queue is full. Returns the rest that cannot be cut,
+    /// with its first line.
     fn cut_pieces(
         &mut self,
         cutter: &mut PieceCutter<'_>,
@@ -184,19 +184,19 @@ impl CuttingThread<'_, '_> {
         }
     }
 
-    /// Whether something is still to be read, of what was cut.
+    /// Returns true if some pieces that were cut are not yet in the table.
     fn has_open_pieces(&self) -> bool {
         !self.together.is_over.load(Ordering::Relaxed)
             && self.together.turn.load(Ordering::Acquire) < self.n_cut
     }
 
-    /// Reads a piece that waits for somebody: nobody idles while there is one. Else puts into the table what was read, or waits until
-    /// another thread is done with a piece.
+    /// Reads a queued piece, so that no thread is idle while there is one. Otherwise appends finished rows to the
+    /// table, or waits until another thread finishes a piece.
     fn help_or_wait(&self) {
         let piece = self.waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
         match piece {
             Some(piece) => self.together.read_piece(piece),
-            // Whose turn it is, is then under way with another thread, who says when it is done.
+            // Another thread reads the next piece, and signals when it is done.
             None if !self.together.put_in_turn() => {
                 let _ = self.ends.recv();
             }
@@ -205,8 +205,8 @@ impl CuttingThread<'_, '_> {
     }
 }
 
-/// Says, when it is dropped, that a thread is done with a piece; and that nothing counts any more if it broke down, for nobody would ever
-/// have the turn again.
+/// Signals on drop that a thread has finished a piece. If the thread panicked, also ends the reading, because its piece
+/// would never get its turn.
 struct PieceGuard<'t> {
     done: &'t SyncSender<()>,
     is_over: &'t AtomicBool,
@@ -217,7 +217,7 @@ impl Drop for PieceGuard<'_> {
         if thread::panicking() {
             self.is_over.store(true, Ordering::Relaxed);
         }
-        // Nobody listens any more once nothing counts.
+        // The receiver is gone once the reading has ended.
         let _ = self.done.send(());
     }
 }
@@ -226,41 +226,41 @@ fn receive_piece(waiting: &Mutex<Receiver<(usize, FilePiece)>>) -> Option<(usize
     waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-/// What all threads that read one file have together.
+/// The state that all threads reading a file share.
 struct SharedReader<'r> {
     layout: &'r RowLayout,
     context: &'r ValidationContext,
-    /// No notices yet.
+    /// An empty collection of notices.
     empty: &'r Notices,
-    /// Held by who puts rows into it.
+    /// Locked while rows are appended.
     table: Mutex<GrowingTable<'r>>,
-    /// The number of the piece whose rows are the next in the table. Changed by who holds that.
+    /// The number of the next piece to be appended. Changed only with `table` locked.
     turn: AtomicUsize,
-    /// Whether nothing that follows counts.
+    /// True if everything that follows is ignored.
     is_over: AtomicBool,
-    /// What was read from pieces before the turn of which it was.
+    /// Pieces that were read before their turn.
     early: Mutex<BTreeMap<usize, PieceRows>>,
-    /// What rows of pieces were in and other rows may be, for the system clears what it gives out; no more than there are pieces under way.
+    /// Cleared builders for reuse, because the system zeroes new memory; at most as many as pieces in progress.
     spare: BufferPool<TableBuilder>,
-    /// What held pieces.
+    /// Buffers of pieces for reuse.
     buffers: BufferPool<Vec<u8>>,
 }
 
-/// The rows of a file so far, and what was said about them.
+/// The rows of a file so far, with the notices about them.
 struct GrowingTable<'r> {
     rows: &'r mut TableBuilder,
     out: &'r mut Notices,
     failed: Option<Error>,
 }
 
-/// What was read from a piece.
+/// The result of reading a piece.
 struct PieceRows {
     rows: Result<TableBuilder, Error>,
     notices: Notices,
 }
 
 impl SharedReader<'_> {
-    /// Reads a piece: into the table if it is its turn, which saves that its rows are put together twice.
+    /// Reads a piece: directly into the table if it is its turn, which saves appending its rows later.
     fn read_piece(&self, (number, piece): (usize, FilePiece)) {
         let FilePiece { buffer, n, line } = piece;
         let mut splitter = reader::record_splitter_over(buffer, n).starting_at_line(line);
@@ -292,7 +292,7 @@ impl SharedReader<'_> {
         self.buffers.return_buffer(splitter.into_buffer());
     }
 
-    /// Puts all into the table of which it is the turn. Tells whether that was something.
+    /// Appends all pieces whose turn it is. Returns true if there were any.
     fn put_in_turn(&self) -> bool {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         self.put_early(&mut table)
@@ -321,7 +321,7 @@ impl SharedReader<'_> {
         was_some
     }
 
-    /// Gives the turn to the next piece. What follows a row after which a file cannot be read does not count.
+    /// Passes the turn to the next piece. Everything after a fatal row is ignored.
     fn pass_turn(&self, table: &GrowingTable<'_>) {
         if table.rows.has_ended || table.failed.is_some() {
             self.is_over.store(true, Ordering::Relaxed);
@@ -330,7 +330,7 @@ impl SharedReader<'_> {
     }
 }
 
-/// Room that was used and may be used again.
+/// A pool of buffers for reuse.
 struct BufferPool<T>(Mutex<Vec<T>>);
 
 impl<T> Default for BufferPool<T> {
@@ -375,11 +375,11 @@ mod tests {
         "w,a#b,11\n",
         "w,\"#,\"\"b\",12\n",
     ];
-    /// What makes a file one that cannot be cut, or not to its end.
+    /// Parts that prevent a file from being cut, or from being cut to its end.
     const ODD_PARTS: [&str; 5] =
         ["# \"remark\n", "v,s,11\r", "\u{FEFF}v,s,12\n", "v,\"open,13\n", "\r"];
 
-    /// All that can be seen of a file that was read.
+    /// Returns everything observable of a file that was read.
     fn seen(table: &Result<GtfsTable, Error>, out: &Notices) -> String {
         let Ok(table) = table else { return format!("{table:?}") };
         let trips = table.text_column("trip_id");
@@ -395,7 +395,7 @@ mod tests {
         format!("{:?} {rows:?} {found:?}", table.read_status())
     }
 
-    /// Reads a text by one thread and by two to four, in pieces of so many bytes.
+    /// Compares reading a text on one thread and on two to four, in pieces of this size.
     fn check(text: &str, piece_bytes: usize) {
         let spec = GtfsFile::StopTimes.file_spec();
         let threads = 2 + piece_bytes % 3;

@@ -1,4 +1,4 @@
-//! One file's rows into typed columns; what is wrong about a row or a cell by itself is said.
+//! Reading of a file's rows into typed columns, with notices about single rows and cells.
 
 use std::io::{self, Read};
 
@@ -22,27 +22,27 @@ use super::{
 };
 use crate::{ValidationContext, notice::Notices};
 
-/// Bytes of one row; a longer one counts as one that cannot be read.
+/// The largest row in bytes; a longer one is unreadable.
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
-/// Cells of one row, beyond which the reference validator gives up.
+/// The largest number of cells in a row that the reference validator accepts.
 const CELLS_MAX: usize = 512;
-/// Characters of one cell, in code units of UTF-16, beyond which it gives up, in all files but
+/// The largest cell in UTF-16 code units that the reference validator accepts, in all files except
 /// `areas.txt`.
 const CELL_CHARS_MAX: usize = 4_096;
-/// Lines that begin with it count as remarks, and nobody looks at them.
+/// The first character of comment lines, which are skipped.
 pub(super) const REMARK: u8 = b'#';
-/// Rows of one file, as the reference validator bounds them.
+/// The largest number of rows in a file that the reference validator accepts.
 const ROWS_MAX: u32 = 1_000_000_000;
-/// How much of a file is looked at for the mark of UTF-8.
+/// The byte order mark of UTF-8.
 pub(super) const MARK: &[u8] = b"\xEF\xBB\xBF";
-/// The marks of UTF-16, in either order of bytes.
+/// The byte order marks of UTF-16.
 const WIDE_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
 
-/// Reads a file of so many bytes; 0 if nobody knows.
+/// Reads a file of this size in bytes; 0 if unknown.
 ///
 /// # Errors
 ///
-/// If it cannot be inflated.
+/// Returns an error if the file cannot be inflated.
 pub(super) fn read_table(
     reader: impl Read,
     size: u64,
@@ -61,21 +61,21 @@ pub(super) fn read_table(
     Ok(rows.finish_table(&layout))
 }
 
-/// Splits a file, or a part of one, into records as the reference validator does.
+/// Returns a splitter of a file, or a part of one, into records as in the reference validator.
 pub(super) fn record_splitter<R: Read>(reader: R) -> CsvSplitter<R> {
     CsvSplitter::new(reader, ROW_BYTES_MAX).with_comment_prefix(REMARK)
 }
 
-/// The same of a part that is in memory already: the first `n` bytes of a buffer.
+/// Returns a splitter of a part in memory: the first `n` bytes of a buffer.
 pub(super) fn record_splitter_over(buffer: Vec<u8>, n: usize) -> CsvSplitter<io::Empty> {
     CsvSplitter::from_buffer(buffer, n, ROW_BYTES_MAX).with_comment_prefix(REMARK)
 }
 
-/// What a look at the header tells.
+/// The result of reading the header.
 pub(super) enum HeaderOutcome {
-    /// How the rows are to be read.
+    /// The layout for reading the rows.
     Rows(RowLayout),
-    /// That they are not: the table is this.
+    /// The rows cannot be read; the table is empty.
     Nothing(GtfsTable),
 }
 
@@ -83,7 +83,7 @@ pub(super) enum HeaderOutcome {
 ///
 /// # Errors
 ///
-/// If the file cannot be inflated.
+/// Returns an error if the file cannot be inflated.
 pub(super) fn read_header_record<R: Read>(
     splitter: &mut CsvSplitter<R>,
     spec: &'static FileSpec,
@@ -120,11 +120,11 @@ pub(super) fn read_header_record<R: Read>(
     }
 }
 
-/// Reads rows until there are no more, or none that can be read.
+/// Reads rows to the end of the file, or up to a row that makes the rest unreadable.
 ///
 /// # Errors
 ///
-/// If the file cannot be inflated.
+/// Returns an error if the file cannot be inflated.
 pub(super) fn read_rows<R: Read>(
     layout: &RowLayout,
     splitter: &mut CsvSplitter<R>,
@@ -185,7 +185,7 @@ fn read_row<R: Read>(
             RowLength::Wrong => {}
         }
     }
-    // What hardly any row has is looked for once in the whole of it.
+    // Rare features are searched once in the whole row.
     let oddities = TextOddities::from_row(splitter);
     let texts = record.to_record_text();
     let mut spoiled = false;
@@ -227,7 +227,7 @@ enum RowLength {
     Wrong,
 }
 
-/// Says what is wrong about the length of a row.
+/// Reports a wrong length of a row.
 #[cold]
 fn check_row_length(
     layout: &RowLayout,
@@ -261,13 +261,13 @@ fn report_parsing_failed(spec: &'static FileSpec, line: u64, message: &str, out:
     });
 }
 
-/// What makes a row too large to be read, in words.
+/// Returns the reason why a row is too large, as a message.
 #[inline]
 fn describe_too_large<R: Read>(
     spec: &'static FileSpec,
     splitter: &CsvSplitter<R>,
 ) -> Option<&'static str> {
-    // What hardly any row is stays out of the way of the others.
+    // The rare case is in a separate function, so that the common one is fast.
     let is_small = splitter.raw_bytes().len() <= CELL_CHARS_MAX
         && splitter.current_record().len() <= CELLS_MAX;
     if is_small { None } else { describe_too_large_record(spec, &splitter.current_record()) }
@@ -292,7 +292,7 @@ fn describe_too_large_record(
     (0..record.len()).any(is_long).then_some("a value is longer than 4096 characters")
 }
 
-/// Without the white space and control characters around it.
+/// Trims white space and control characters.
 #[inline]
 pub(super) fn trim_cell(text: &str) -> &str {
     match text.as_bytes() {
@@ -302,7 +302,8 @@ pub(super) fn trim_cell(text: &str) -> &str {
     }
 }
 
-/// Says that a cell is empty, if it should not be. Tells whether that spoils the row.
+/// Reports an empty cell in a required or recommended field. Returns true if that invalidates the
+/// row.
 #[inline]
 fn report_if_missing(place: CellLocation, out: &mut Notices) -> bool {
     match place.field.presence {
@@ -318,11 +319,10 @@ fn report_if_missing(place: CellLocation, out: &mut Notices) -> bool {
     }
 }
 
-/// What may be odd about the texts of a row, of which a look at the whole row tells that there is
-/// none.
+/// The unusual features that a row's texts may have, determined once for the whole row.
 struct TextOddities {
     any: bool,
-    /// Whether it holds other signs than the printable ones of ASCII.
+    /// True if the row has characters other than printable ASCII.
     has_odd_signs: bool,
 }
 
@@ -330,7 +330,7 @@ impl TextOddities {
     #[inline]
     fn from_row<R: Read>(splitter: &CsvSplitter<R>) -> TextOddities {
         let raw = splitter.raw_bytes();
-        // Looks at all bytes instead of stopping at one, which goes many at a time.
+        // A scan without early exit is vectorized.
         let is_sign = |byte: &u8| byte.wrapping_sub(b' ') < 95;
         if splitter.is_plain() {
             let line = &raw[..raw.len().saturating_sub(1)];
@@ -350,7 +350,7 @@ impl TextOddities {
             || memchr::memmem::find(line, "\u{FFFD}".as_bytes()).is_some()
     }
 
-    /// Says what is odd about one cell. Tells whether that spoils the row.
+    /// Reports the unusual features of a cell. Returns true if they invalidate the row.
     #[cold]
     fn report_oddities<R: Read>(
         place: CellLocation,
@@ -368,7 +368,7 @@ impl TextOddities {
             place.report_text(&simple::NEW_LINE_IN_VALUE, text, out);
             spoiled = true;
         }
-        // White space counts as part of a value only within quotes.
+        // White space is part of a value only within quotes.
         if trim_cell(text).len() < text.len() && is_quoted_cell(splitter.raw_bytes(), position) {
             place.report_text(&simple::LEADING_OR_TRAILING_WHITESPACES, text, out);
         }
@@ -376,7 +376,7 @@ impl TextOddities {
     }
 }
 
-/// Whether the cell at a position stands in quotes.
+/// Returns true if the cell at a position is quoted.
 fn is_quoted_cell(raw: &[u8], position: usize) -> bool {
     let (mut at, mut within, mut starts) = (0, false, true);
     for &byte in raw {

@@ -1,22 +1,21 @@
-//! On which days services run: a bit for each day of each service, made when the first rule asks.
+//! The days of services: a bit for each day of each service, computed at first use.
 
 use super::{GtfsFeed, GtfsFile};
 
-/// No service.
+/// A missing service.
 const NONE: u32 = u32::MAX;
-/// Days in one word.
+/// Days per word.
 const WORD: i32 = 64;
-/// How long a service is looked at from its first day, in words: 359 years. Later days are left
-/// out: who writes them means that the service has no end.
+/// The largest span of a service from its first day, in words: 359 years. Later days are ignored: they only mean that
+/// the service has no end.
 const SPAN_WORDS_MAX: u32 = 2_048;
-/// Words of all services together: 128 MiB. Days beyond it are left out.
+/// The largest number of words of all services together: 128 MiB. Days beyond it are ignored.
 const WORDS_MAX: usize = 1 << 24;
 
-/// The services of a schedule with the days on which they run, after `calendar.txt` and
-/// `calendar_dates.txt`.
+/// The services of a schedule with their days, from `calendar.txt` and `calendar_dates.txt`.
 ///
-/// Of several rows of one service in `calendar.txt` the last one counts, and a period that ends
-/// before it begins is its first day. A day that is both added and removed is removed.
+/// If a service has several rows in `calendar.txt`, the last one counts. A period that ends before it begins is its
+/// first day. A day that is both added and removed is removed.
 #[derive(Debug)]
 pub struct ServiceCalendar {
     spans: Vec<ServiceSpan>,
@@ -36,7 +35,7 @@ struct ServiceSpan {
     end: usize,
 }
 
-/// A service.
+/// The days of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceDays<'a> {
     span: &'a ServiceSpan,
@@ -44,38 +43,38 @@ pub struct ServiceDays<'a> {
 }
 
 impl ServiceCalendar {
-    /// All of them: those of `calendar.txt`, then those that only `calendar_dates.txt` has.
+    /// Returns all services: those of `calendar.txt`, then those that only `calendar_dates.txt` has.
     pub fn iter(&self) -> impl Iterator<Item = ServiceDays<'_>> {
         self.spans.iter().map(|span| self.service_of_span(span))
     }
 
-    /// How many there are.
+    /// Returns the number of services.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no services.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Whether a period of `calendar.txt` ends before it begins: who wrote it meant other days, so
-    /// what the first or last day of service is cannot be told.
+    /// Returns true if a period of `calendar.txt` ends before it begins: other days were meant, so the first and last
+    /// day of service are unknown.
     pub fn has_backward_period(&self) -> bool {
         self.has_backward_period
     }
 
-    /// A service by its number, from 0.
+    /// Returns a service by its number, from 0.
     pub fn get(&self, at: u32) -> Option<ServiceDays<'_>> {
         self.spans.get(at as usize).map(|span| self.service_of_span(span))
     }
 
-    /// The number of the service of a `service_id` (its code) in `trips.txt`.
+    /// Returns the number of the service of a `service_id` (by its code) in `trips.txt`.
     pub fn service_of_trips_code(&self, code: u32) -> Option<u32> {
         self.of_trips.get(code as usize).copied().filter(|&at| at != NONE)
     }
 
-    /// The service of a `service_id` (its code) in `calendar.txt`.
+    /// Returns the service of a `service_id` (by its code) in `calendar.txt`.
     pub fn service_of_calendar_code(&self, code: u32) -> Option<ServiceDays<'_>> {
         self.get(*self.of_calendar.get(code as usize)?)
     }
@@ -86,45 +85,45 @@ impl ServiceCalendar {
 }
 
 impl ServiceDays<'_> {
-    /// Its (first) row in `calendar.txt`.
+    /// Returns its (first) row in `calendar.txt`.
     pub fn calendar_row(&self) -> Option<u32> {
         self.span.calendar_row
     }
 
-    /// Its first row in `calendar_dates.txt`.
+    /// Returns its first row in `calendar_dates.txt`.
     pub fn dates_row(&self) -> Option<u32> {
         self.span.dates_row
     }
 
-    /// The days on which it runs, in their order: days since 1970-01-01.
+    /// Returns the days of service, in order: days since 1970-01-01.
     pub fn active_days(&self) -> impl Iterator<Item = i32> {
         self.words.iter().zip(self.span.first_word..).flat_map(|(&word, at)| days_of_word(word, at))
     }
 
-    /// The first day on which it runs, if it ever does.
+    /// Returns the first day of service, if any.
     pub fn first_day(&self) -> Option<i32> {
         self.active_days().next()
     }
 
-    /// The last day on which it runs, if it ever does.
+    /// Returns the last day of service, if any.
     pub fn last_day(&self) -> Option<i32> {
         let (back, word) = self.words.iter().rev().enumerate().find(|(_, word)| **word != 0)?;
         let at = self.span.first_word + (self.words.len() - 1 - back) as i32;
         Some(at * WORD + WORD - 1 - word.leading_zeros() as i32)
     }
 
-    /// The days on which it runs as bits, 64 to a word, and the number of the first word: days since
-    /// 1970-01-01, divided by 64.
+    /// Returns the days of service as bits, 64 to a word, and the number of the first word: days since 1970-01-01,
+    /// divided by 64.
     pub(crate) fn day_words(&self) -> (i32, &[u64]) {
         (self.span.first_word, self.words)
     }
 
-    /// How many words of 64 days it spans.
+    /// Returns the number of words of 64 days that the service spans.
     pub fn count_words(&self) -> usize {
         self.words.len()
     }
 
-    /// The first day on which both run, if there is one. O(weeks that both span).
+    /// Returns the first day on which both services run, if any. O(words of the common span).
     pub fn first_common_day(&self, other: &ServiceDays<'_>) -> Option<i32> {
         let begin = self.span.first_word.max(other.span.first_word);
         let mine = self.words.get((begin - self.span.first_word) as usize..)?;
@@ -134,7 +133,7 @@ impl ServiceDays<'_> {
     }
 }
 
-/// The days of a word.
+/// Returns the days of a word.
 fn days_of_word(mut word: u64, at: i32) -> impl Iterator<Item = i32> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as i32;
@@ -146,16 +145,15 @@ fn days_of_word(mut word: u64, at: i32) -> impl Iterator<Item = i32> {
     })
 }
 
-/// What a row of `calendar.txt` says: the first and last day, and a bit for each day of the week
-/// from Monday on.
+/// A row of `calendar.txt`: the first and last day, and a bit for each day of the week from Monday.
 type Period = (i32, i32, u8);
 
-/// The fields of the days of the week, from Monday on.
+/// The fields of the days of the week, from Monday.
 pub(crate) const WEEK: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 impl GtfsFeed {
-    /// The services with their days. O(rows of the calendars + days / 64) at the first question.
+    /// Returns the services with their days. O(rows of the calendars + days / 64) at the first call.
     pub fn service_calendar(&self) -> &ServiceCalendar {
         self.services.get_or_init(|| self.make_service_calendar())
     }
@@ -270,7 +268,7 @@ impl GtfsFeed {
 
 /// Sets the days of a period, a word at a time.
 fn set_weeks(words: &mut [u64], first_word: i32, (start, end, week): Period) {
-    // Ten weeks: whatever the day of the week at which a word begins, its 64 days lie within.
+    // Ten weeks contain the 64 days of a word that begins on any day of the week.
     let weeks = (0..10).fold(0_u128, |weeks, n| weeks | u128::from(week) << (7 * n));
     for (word, at) in words.iter_mut().zip(first_word..) {
         let first = at * WORD;

@@ -1,5 +1,5 @@
-//! What is said about archives, headers, rows and cells while they are read, and what counts as a
-//! good address, tag, zone or currency.
+//! The notices about archives, headers, rows and cells that the reader reports, and the checks of
+//! URLs, tags, zones and currencies.
 
 use lineside_formats::gtfs::{addresses, fields::FieldKind};
 
@@ -15,7 +15,7 @@ macro_rules! kinds {
             page: include_str!(concat!("../rules/gtfs/basics/", $code, ".md")),
         };)*
 
-        /// All that is said while a schedule is read.
+        /// All kinds of notices that the reader reports.
         pub(crate) static KINDS: &[&NoticeKind] = &[$(&$name),*];
     };
 }
@@ -58,7 +58,7 @@ kinds! {
     UNKNOWN_FILE "unknown_file" Info [filename]
 }
 
-/// What a field of these notices means.
+/// Returns the meaning of a field of these notices.
 const fn meaning(field: &str) -> &'static str {
     match field.as_bytes() {
         b"filename" => "The file.",
@@ -78,7 +78,7 @@ const fn meaning(field: &str) -> &'static str {
     }
 }
 
-/// Says of a field of a row what takes no more than its place to say.
+/// Reports a notice that consists only of a field's location.
 pub(crate) fn report_field(
     kind: &'static NoticeKind,
     table: &GtfsTable,
@@ -97,13 +97,13 @@ pub(crate) fn report_field(
 pub(super) const NESTED: &str =
     "A file of GTFS lies in a sub-directory, where readers do not look; move it to the top.";
 
-/// Whether a number is one of the reference's route types. Those of the extended list, which only
-/// some readers know, are not among them.
+/// Returns true if a number is one of the reference's route types. The extended types, which only
+/// some readers know, are not.
 pub(super) fn is_route_type(number: u16) -> bool {
     matches!(number, 0..=7 | 11 | 12)
 }
 
-/// What to say about an address, if it is wrong.
+/// Returns the notice about an invalid URL, email address or telephone number.
 pub(super) fn find_address_fault(
     kind: FieldKind,
     text: &str,
@@ -112,7 +112,7 @@ pub(super) fn find_address_fault(
     match kind {
         FieldKind::Url if !addresses::is_url(text) => Some(&INVALID_URL),
         FieldKind::Email if !addresses::is_mail_address(text) => Some(&INVALID_EMAIL),
-        // A number without a country code can only be judged where the country is known.
+        // Without a country, a number without calling code cannot be checked.
         FieldKind::Phone
             if country.is_some_and(|country| !phones::is_phone_number(text, country)) =>
         {
@@ -122,7 +122,7 @@ pub(super) fn find_address_fault(
     }
 }
 
-/// What to say about a name from a list that others keep, if it is not on it.
+/// Returns the notice about an invalid currency, amount, language or time zone.
 pub(super) fn find_name_fault(kind: FieldKind, text: &str) -> Option<&'static NoticeKind> {
     match kind {
         FieldKind::Currency if !is_currency_code(text) => Some(&INVALID_CURRENCY),

@@ -1,4 +1,4 @@
-//! Where a schedule's files come from: a zip, or texts in memory. Several may be read at a time.
+//! Sources of a schedule's files: a zip, or texts in memory. Several files may be read at a time.
 
 use std::{
     collections::BTreeMap,
@@ -13,19 +13,19 @@ use lineside_formats::{
 use super::files::GtfsFile;
 use crate::cancel::{CancelToken, CancellableReader};
 
-/// The files of one schedule, of which several threads may read different ones.
+/// The files of one schedule. Several threads may read different files.
 pub trait FileSource: Sync {
-    /// The names of the files, with their sizes in bytes where they are known, else 0.
+    /// Returns the names of the files, with their sizes in bytes; 0 if unknown.
     fn list_files(&self) -> Vec<(String, u64)>;
 
-    /// Whether a file of GTFS lies in a sub-directory, where nobody looks for it.
+    /// Returns true if a GTFS file is in a subfolder, where it is ignored.
     fn has_nested_files(&self) -> bool;
 
-    /// Reads a file: hands its bytes to `read`, or `None` if there is no such file.
+    /// Reads a file: calls `read` with its bytes, or with `None` if there is no such file.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened.
+    /// Returns an error if the file cannot be opened.
     fn read_file(
         &self,
         name: &str,
@@ -33,7 +33,7 @@ pub trait FileSource: Sync {
     ) -> Result<(), Error>;
 }
 
-/// A source whose files are read until the look is stopped; reading then ends with an error.
+/// A source whose reads fail once cancelled.
 #[derive(Clone, Copy)]
 pub struct CancellableSource<'a> {
     source: &'a dyn FileSource,
@@ -41,7 +41,7 @@ pub struct CancellableSource<'a> {
 }
 
 impl<'a> CancellableSource<'a> {
-    /// The same files, until `stop` says otherwise.
+    /// Wraps a source with a token.
     pub fn new(source: &'a dyn FileSource, stop: &'a CancelToken) -> CancellableSource<'a> {
         CancellableSource { source, stop }
     }
@@ -75,7 +75,7 @@ impl FileSource for CancellableSource<'_> {
     }
 }
 
-/// A zip archive in memory (or mapped into it).
+/// A zip archive in memory or memory-mapped.
 #[derive(Clone, Debug)]
 pub struct ZipSource<'a> {
     bytes: &'a [u8],
@@ -90,7 +90,7 @@ impl<'a> ZipSource<'a> {
     ///
     /// # Errors
     ///
-    /// If the bytes are no zip, or its entries overlap or are too many.
+    /// Returns an error if the bytes are not a zip archive, or if its entries overlap or are too many.
     pub fn new(bytes: &'a [u8], limits: &DatasetLimits) -> Result<ZipSource<'a>, Error> {
         let (mut files, mut has_nested) = (Vec::new(), false);
         for (path, size) in ZipFiles::list_paths(Cursor::new(bytes), limits)? {
@@ -107,13 +107,13 @@ impl<'a> ZipSource<'a> {
         Ok(ZipSource { bytes, limits, files, has_nested, is_in_a_folder: false })
     }
 
-    /// Reads the directory of an archive whose tables may all lie in a folder, as those who show a
-    /// schedule to riders read it. The reference's rules do not look there.
+    /// Reads the directory of an archive whose tables may all be in a folder, as readers for rider apps accept. The
+    /// reference's rules ignore such tables.
     ///
     /// # Errors
     ///
-    /// If the bytes are no zip, its entries overlap or are too many, or it has not the tables of one
-    /// schedule.
+    /// Returns an error if the bytes are not a zip archive, if its entries overlap or are too many, or if it does not
+    /// contain the tables of exactly one schedule.
     pub fn new_in_any_folder(
         bytes: &'a [u8],
         limits: &DatasetLimits,
@@ -138,7 +138,7 @@ impl<'a> ZipSource<'a> {
         Ok(ZipSource { files, has_nested: false, is_in_a_folder: true, ..top })
     }
 
-    /// Whether the tables that are read lie in a folder.
+    /// Returns true if the tables are in a folder.
     pub fn is_in_a_folder(&self) -> bool {
         self.is_in_a_folder
     }
@@ -171,21 +171,21 @@ impl FileSource for ZipSource<'_> {
     }
 }
 
-/// Files in memory, byte for byte.
+/// Files in memory.
 #[derive(Clone, Debug, Default)]
 pub struct TextSource {
     files: BTreeMap<String, Vec<u8>>,
 }
 
 impl TextSource {
-    /// The same with one more file, in place of one of that name.
+    /// Adds a file, or replaces the file of that name.
     #[must_use]
     pub fn with_file(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextSource {
         self.files.insert(name.to_owned(), bytes.into());
         self
     }
 
-    /// The same without a file.
+    /// Removes a file.
     #[must_use]
     pub fn without_file(mut self, name: &str) -> TextSource {
         self.files.remove(name);

@@ -5,30 +5,30 @@ use lineside_formats::gtfs::fields::{FieldKind, FileSpec};
 use super::column::{ColumnCells, FloatColumn, NumberColumn, TextColumn};
 use crate::cancel::{CancelCheck, RowNumbers};
 
-/// How far a file could be read.
+/// The extent to which a file could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadStatus {
     /// The dataset has no such file.
     Missing,
-    /// There is nothing in it, not even a header.
+    /// The file is empty and has no header.
     Empty,
-    /// The header is wrong; no row was looked at.
+    /// The header is invalid; no row was read.
     BadHeader,
-    /// Some rows could not be read and were left out.
+    /// Some rows could not be read and were dropped.
     BadRows,
-    /// All of it was read.
+    /// The whole file was read.
     Parsed,
 }
 
-/// A file that was read.
+/// The table of a file.
 #[derive(Debug)]
 pub struct GtfsTable {
     spec: &'static FileSpec,
     status: ReadStatus,
-    /// One for each field of the reference; `None` where the file lacks it.
+    /// A column for each field of the reference; `None` if the file lacks it.
     columns: Vec<Option<ColumnCells>>,
     n_rows: u32,
-    /// The line of each row, where it is not simply two more than the row's number.
+    /// The line of each row, unless it is always two more than the row's number.
     lines: Option<Vec<u32>>,
     n_left_out: u32,
     is_cut_off: bool,
@@ -61,8 +61,7 @@ impl GtfsTable {
         }
     }
 
-    /// The same, of a file with so many rows more that could not be read, or of which the rest could
-    /// not.
+    /// Records that rows were dropped, or that the rest of the file could not be read.
     pub(super) fn with_missing_rows(mut self, n_left_out: u32, is_cut_off: bool) -> GtfsTable {
         if n_left_out > 0 || is_cut_off {
             self.status = ReadStatus::BadRows;
@@ -71,63 +70,63 @@ impl GtfsTable {
         self
     }
 
-    /// The same, of text in UTF-16 if `is_wide`.
+    /// Records that the text is in UTF-16.
     pub(super) fn with_wide_text(self, is_wide: bool) -> GtfsTable {
         GtfsTable { is_wide, ..self }
     }
 
-    /// Its name, such as `stops.txt`.
+    /// Returns the file's name, such as `stops.txt`.
     pub fn file_name(&self) -> &'static str {
         self.spec.name
     }
 
-    /// What the reference says of it.
+    /// Returns the file's specification.
     pub fn file_spec(&self) -> &'static FileSpec {
         self.spec
     }
 
-    /// How far it could be read.
+    /// Returns the extent to which the file could be read.
     pub fn read_status(&self) -> ReadStatus {
         self.status
     }
 
-    /// Whether the dataset has this file.
+    /// Returns true if the dataset has this file.
     pub fn is_there(&self) -> bool {
         self.status != ReadStatus::Missing
     }
 
-    /// Whether rules may rely on its rows: it was read to its end, or is not there at all, which is
-    /// judged elsewhere.
+    /// Returns true if rules may rely on the rows: the file was read to its end, or is missing, which is reported
+    /// elsewhere.
     pub fn is_usable(&self) -> bool {
         matches!(self.status, ReadStatus::Parsed | ReadStatus::Missing)
     }
 
-    /// How many rows could be read.
+    /// Returns the number of readable rows.
     pub fn len(&self) -> u32 {
         self.n_rows
     }
 
-    /// Whether no row could be read.
+    /// Returns true if there are no readable rows.
     pub fn is_empty(&self) -> bool {
         self.n_rows == 0
     }
 
-    /// How many rows could not be read and were left out, as far as the file was read.
+    /// Returns the number of unreadable rows that were dropped, as far as the file was read.
     pub fn n_left_out(&self) -> u32 {
         self.n_left_out
     }
 
-    /// Whether the file was read up to a row only, after which it cannot be.
+    /// Returns true if the file was read only up to a row that makes the rest unreadable.
     pub fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
 
-    /// Whether the file is text in UTF-16, of which no header can be read.
+    /// Returns true if the text is in UTF-16, so that no header can be read.
     pub fn is_wide(&self) -> bool {
         self.is_wide
     }
 
-    /// The numbers of its rows, from 0. Where the look is stopped whoever goes through them unwinds.
+    /// Returns the row numbers, from 0. The iterator unwinds if the run is cancelled.
     #[inline]
     pub fn rows(&self) -> RowNumbers<'_> {
         RowNumbers::new(self.n_rows, &self.brake)
@@ -137,7 +136,7 @@ impl GtfsTable {
         self.brake = brake.clone();
     }
 
-    /// The line of a row in the file, counted from 1 with the header: `csvRowNumber`.
+    /// Returns the line of a row in the file, counted from 1 with the header: `csvRowNumber`.
     pub fn line_number(&self, row: u32) -> u32 {
         match &self.lines {
             Some(lines) => lines.get(row as usize).copied().unwrap_or_default(),
@@ -145,12 +144,12 @@ impl GtfsTable {
         }
     }
 
-    /// Whether the file has this column.
+    /// Returns true if the file has this column.
     pub fn has_column(&self, field: &str) -> bool {
         self.find_column(field).is_some()
     }
 
-    /// Whether some row has a value in this column.
+    /// Returns true if some row has a value in this column.
     pub fn has_values(&self, field: &str) -> bool {
         let Some(kind) = self.spec.find_field_spec(field).map(|field| field.kind) else {
             return false;
@@ -170,7 +169,7 @@ impl GtfsTable {
         }
     }
 
-    /// A column of texts.
+    /// Returns a text column.
     pub fn text_column(&self, field: &str) -> TextColumn<'_> {
         debug_assert!(
             self.column_holds(field, is_text_kind),
@@ -180,7 +179,7 @@ impl GtfsTable {
         TextColumn::from_column(self.find_column(field))
     }
 
-    /// A column of whole numbers.
+    /// Returns an integer column.
     pub fn number_column(&self, field: &str) -> NumberColumn<'_> {
         debug_assert!(
             self.column_holds(field, is_number_kind),
@@ -190,7 +189,7 @@ impl GtfsTable {
         NumberColumn::from_column(self.find_column(field))
     }
 
-    /// A column of decimal numbers.
+    /// Returns a column of decimal numbers.
     pub fn float_column(&self, field: &str) -> FloatColumn<'_> {
         debug_assert!(
             self.column_holds(field, is_float_kind),

@@ -1,4 +1,4 @@
-//! A table that grows row by row, or by the rows of the next part of its file.
+//! A table under construction, row by row, or with the rows of the next part of its file.
 
 use lineside_formats::gtfs::fields::FieldKind;
 
@@ -9,36 +9,34 @@ use super::{
     table::{self, GtfsTable},
 };
 
-/// The rows of a file, or of a part of one, that were read so far.
+/// The rows read so far, of a file or of a part of one.
 #[derive(Debug)]
 pub(super) struct TableBuilder {
-    /// One for each cell of the layout.
+    /// A column for each cell of the layout.
     pub(super) columns: Vec<ColumnCells>,
     n_rows: u32,
-    /// Rows that the columns have room for.
+    /// The number of rows that the columns have room for.
     room: u32,
-    /// Bytes of the rows, and of the whole that they are read from as far as it is known, else 0.
+    /// The bytes of the rows, and the size of the whole file or part; 0 if unknown.
     n_bytes: u64,
     size: u64,
-    /// The line of the first row, if each row has a line of its own and no other lines are between.
+    /// The line of the first row, if the rows are on consecutive lines.
     first_line: u32,
-    /// The lines of the rows, once they are not simply numbered.
+    /// The lines of the rows, once they are not consecutive.
     lines: Option<Vec<u32>>,
-    /// Rows that cannot be kept.
+    /// The number of dropped rows.
     n_left_out: u32,
-    /// Whether the rest of the file cannot be read.
+    /// True if the rest of the file cannot be read.
     pub(super) has_ended: bool,
 }
 
-/// Rows that tell how many more there will be.
+/// The number of rows from which the total is extrapolated.
 const ROWS_TELLING: u32 = 4_096;
-/// How many times the rows that were read there may be room for: who lies about a file's size gets
-/// no more for it.
+/// The largest factor by which the extrapolation may exceed the rows read so far, in case the file's size is wrong.
 const ROOM_FACTOR_MAX: u64 = 1_024;
 
 impl TableBuilder {
-    /// No rows yet, of which the first will be on this line, of about so many bytes; 0 if nobody
-    /// knows.
+    /// Returns an empty builder whose first row will be on this line, for about this number of bytes; 0 if unknown.
     pub(super) fn new(layout: &RowLayout, first_line: u32, size: u64) -> TableBuilder {
         let columns = layout.cells.iter().map(|plan| empty_column(plan.field.kind)).collect();
         TableBuilder {
@@ -54,7 +52,7 @@ impl TableBuilder {
         }
     }
 
-    /// Makes room where there is none for one more row.
+    /// Makes room for one more row, if necessary.
     #[inline]
     pub(super) fn reserve_row(&mut self) {
         if self.n_rows == self.room {
@@ -62,9 +60,8 @@ impl TableBuilder {
         }
     }
 
-    /// Makes room for so many rows, and for all that will follow by the look of those that were read:
-    /// columns that grow by doubling are copied over and over, and each copy is memory that the
-    /// system has to clear first.
+    /// Makes room for this number of rows, and for all rows that are expected after them. Columns that grow by doubling
+    /// are copied over and over, and each copy needs memory that the system has to zero.
     #[cold]
     fn reserve_rows(&mut self, n: u32) {
         let needed = u64::from(self.n_rows) + u64::from(n);
@@ -74,8 +71,7 @@ impl TableBuilder {
             let told = u128::from(rows) * u128::from(self.size) / u128::from(self.n_bytes.max(1));
             let told = u64::try_from(told).unwrap_or(u64::MAX).min(rows * ROOM_FACTOR_MAX);
             room = match told > needed {
-                // Those at the beginning may be longer than most. Room that nobody comes to use is not
-                // taken from the system.
+                // The first rows may be longer than most. Memory that is never used is not taken from the system.
                 true => (told + told / 2).max(needed + needed / 8),
                 false => 2 * needed,
             };
@@ -85,7 +81,7 @@ impl TableBuilder {
         self.room = u32::try_from(room).unwrap_or(u32::MAX);
     }
 
-    /// Counts a row of so many bytes whose cells were put into the columns.
+    /// Counts a row of this size whose cells are already in the columns.
     #[inline]
     pub(super) fn keep_row(&mut self, line: u32, bytes: usize) {
         self.n_bytes += bytes as u64;
@@ -97,7 +93,7 @@ impl TableBuilder {
         self.n_rows += 1;
     }
 
-    /// Takes the cells of a row out again that cannot be kept.
+    /// Removes the cells of a row that must be dropped.
     #[cold]
     pub(super) fn drop_row(&mut self) {
         self.count_left_out_row();
@@ -106,13 +102,13 @@ impl TableBuilder {
         }
     }
 
-    /// Counts a row of which no cell was put into the columns.
+    /// Counts a dropped row without cells in the columns.
     #[cold]
     pub(super) fn count_left_out_row(&mut self) {
         self.n_left_out = self.n_left_out.saturating_add(1);
     }
 
-    /// Takes over the rows of the part of the file that follows.
+    /// Appends the rows of the next part of the file.
     pub(super) fn append_part(&mut self, part: &TableBuilder) {
         if self.room - self.n_rows < part.n_rows {
             self.reserve_rows(part.n_rows);
@@ -134,7 +130,7 @@ impl TableBuilder {
         self.has_ended |= part.has_ended;
     }
 
-    /// Lets go of all rows, and keeps the room that they had for those of another part.
+    /// Removes all rows, and retains their memory for those of another part.
     pub(super) fn reset_for_part(&mut self, first_line: u32, size: u64) {
         self.columns.iter_mut().for_each(ColumnCells::clear);
         (self.n_rows, self.n_bytes, self.size) = (0, 0, size);
@@ -147,7 +143,7 @@ impl TableBuilder {
         self.lines.get_or_insert_with(|| simply.collect())
     }
 
-    /// The table of all rows.
+    /// Returns the table of all rows.
     pub(super) fn finish_table(self, layout: &RowLayout) -> GtfsTable {
         let spec = layout.spec;
         let mut columns: Vec<Option<ColumnCells>> = spec.fields.iter().map(|_| None).collect();
@@ -175,7 +171,7 @@ fn empty_column(kind: FieldKind) -> ColumnCells {
     }
 }
 
-/// Differs from run to run, so that nobody can write ids whose hashes all meet.
+/// Returns a seed that differs from run to run, so that nobody can craft ids with colliding hashes.
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one("texts")

@@ -1,17 +1,16 @@
-//! Time zones: names of the IANA database, and distances from UTC as `UTC+1` and `+05:30`.
+//! Time zones: names of the IANA database, and offsets from UTC such as `UTC+1` and `+05:30`.
 
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZoneDatabase;
 
-/// Names of the database that the reference validator does not take: offsets under a name, and what
-/// its language's library leaves out.
+/// Names in the database that the reference validator rejects: named offsets, and names that Java's library lacks.
 const LEFT_OUT: [&str; 5] = ["EST", "MST", "HST", "ROC", "Factory"];
-/// The largest distance from UTC, in seconds.
+/// The largest offset from UTC, in seconds.
 const OFFSET_MAX: u32 = 18 * 3_600;
 
-/// A zone's name, written in the same way as all that mean the same. `None` if it is no zone. Unlike
-/// elsewhere, capitals count.
+/// Normalizes a zone name: equivalent names become equal. `None` if it is not a zone. Case matters here, unlike
+/// elsewhere.
 pub fn normalize_zone_id(text: &str) -> Option<String> {
     if text == "Z" || text.starts_with(['+', '-']) {
         return normalize_offset(text);
@@ -30,20 +29,20 @@ pub fn normalize_zone_id(text: &str) -> Option<String> {
     is_zone_name(text).then(|| text.to_owned())
 }
 
-/// Whether a text is a zone; see [`normalize_zone_id`].
+/// Returns true if a text is a zone; see [`normalize_zone_id`].
 pub(super) fn is_time_zone(text: &str) -> bool {
     is_zone_name(text) || normalize_zone_id(text).is_some()
 }
 
-/// The database within the program, as what a machine has differs.
+/// Returns true if the bundled database has the name; a machine's database would vary.
 fn is_zone_name(text: &str) -> bool {
     static NAMES: OnceLock<TimeZoneDatabase> = OnceLock::new();
     let zone = NAMES.get_or_init(TimeZoneDatabase::bundled).get(text);
     zone.is_ok_and(|zone| zone.iana_name() == Some(text)) && !LEFT_OUT.contains(&text)
 }
 
-/// `Z`, or a sign and `h`, `hh`, `hhmm`, `hh:mm`, `hhmmss` or `hh:mm:ss`; written as the longest
-/// that is needed.
+/// Normalizes an offset: `Z`, or a sign and `h`, `hh`, `hhmm`, `hh:mm`, `hhmmss` or `hh:mm:ss`, written in the longest
+/// form that is needed.
 fn normalize_offset(text: &str) -> Option<String> {
     if text == "Z" {
         return Some(text.to_owned());

@@ -1,4 +1,4 @@
-//! `locations.geojson`: the zones of services on demand, and what is wrong with them.
+//! `locations.geojson`: the zones of demand-responsive services, and their faults.
 
 use std::{collections::HashMap, io::Read};
 
@@ -15,38 +15,38 @@ use crate::{
     notice::{NoticeKind, NoticeSample, Notices, Severity},
 };
 
-/// Bytes of the file that are read; zones of a whole country take a few of these millions.
+/// The largest part of the file that is read, in bytes; zones of a whole country need a few of these megabytes.
 pub(super) const BYTES_MAX: u64 = 256 << 20;
-/// Steps within which all zones are looked at: some seconds. What is left then is taken as it is; rings as the ground has them, of millions
-/// of corners, need fewer.
+/// The largest number of steps to check all zones: some seconds. Further zones are accepted unchecked; realistic rings
+/// with millions of corners need fewer steps.
 const STEPS_MAX: u64 = 500_000_000;
 
 /// A zone.
 #[derive(Debug)]
 pub struct FlexZone {
-    /// Its id, which stop times name.
+    /// The id that stop times refer to.
     pub id: String,
-    /// Its position in the file, from 0.
+    /// The position in the file, from 0.
     pub index: u32,
-    /// Its area, in degrees.
+    /// The area, in degrees.
     pub area: PolygonArea,
 }
 
 /// The zones of a feed.
 #[derive(Debug)]
 pub struct FlexZones {
-    /// How far the file could be read.
+    /// The extent to which the file could be read.
     pub status: ReadStatus,
-    /// The zones that could be read; the first of each id counts.
+    /// The readable zones. If ids repeat, the first zone counts.
     pub zones: Vec<FlexZone>,
 }
 
 impl FlexZones {
     pub(super) const NONE: FlexZones = FlexZones { status: ReadStatus::Missing, zones: Vec::new() };
 
-    /// The zones by their ids.
+    /// Returns the zones by id.
     pub fn zones_by_id(&self) -> HashMap<&str, &FlexZone> {
-        // The first of each comes last, and stays.
+        // In reverse, so that the first zone of each id is inserted last.
         self.zones.iter().rev().map(|zone| (zone.id.as_str(), zone)).collect()
     }
 }
@@ -60,7 +60,7 @@ macro_rules! kinds {
             page: include_str!(concat!("../rules/gtfs/flex/", $code, ".md")),
         };)*
 
-        /// All that is said while zones are read.
+        /// All kinds of notices that the zone reader reports.
         pub(crate) static KINDS: &[&NoticeKind] = &[$(&$name),*];
     };
 }
@@ -92,11 +92,11 @@ kinds! {
     ];
 }
 
-/// Reads the file, and looks at its zones until it is stopped.
+/// Reads the file, and checks its zones until cancelled.
 ///
 /// # Errors
 ///
-/// If it cannot be read or is too large.
+/// Returns an error if the file cannot be read or is too large.
 pub(super) fn read_zones(
     reader: &mut dyn Read,
     stop: &CancelToken,
@@ -143,7 +143,7 @@ fn report_malformed(message: &str, out: &mut Notices) {
     });
 }
 
-/// The features of the collection; `None` if the file is no collection.
+/// Returns the features of the collection; `None` if the file is not a collection.
 fn feature_collection<'a>(json: &'a JsonValue, out: &mut Notices) -> Option<&'a [JsonValue]> {
     let Some(members) = json.as_object() else {
         report_malformed("an object was expected", out);
@@ -271,7 +271,7 @@ impl ZoneFeature<'_> {
         Some((type_?, coordinates?))
     }
 
-    /// The area of the geometry; empty if its type is none that GTFS takes.
+    /// Returns the area of the geometry; empty if GTFS does not allow its type.
     fn read_area(
         &self,
         type_: &str,
@@ -312,13 +312,13 @@ impl ZoneFeature<'_> {
     }
 }
 
-/// A polygon of rings, the outer one first.
+/// Parses a polygon of rings, the outer one first.
 fn parse_polygon(rings: &JsonValue) -> Option<Vec<LineString<f64>>> {
     let rings = rings.as_list()?.iter().map(parse_ring).collect::<Option<Vec<_>>>()?;
     (!rings.is_empty()).then_some(rings)
 }
 
-/// A closed line: at least four points, of which the last is the first.
+/// Parses a closed line: at least four points, of which the last equals the first.
 fn parse_ring(points: &JsonValue) -> Option<LineString<f64>> {
     let point = |json: &JsonValue| {
         let [x, y, ..] = json.as_list()? else { return None };

@@ -1,4 +1,4 @@
-//! The fares of a schedule that was made up, in both versions.
+//! The fares of a generated schedule, in both versions of GTFS fares.
 
 use super::made::Made;
 
@@ -59,7 +59,7 @@ pub(crate) fn fares_v2(made: &mut Made) {
     leg_rules(made);
 }
 
-/// Which product a leg takes, and what a change between two costs.
+/// Adds the product of each leg, and the price of a transfer between two.
 fn leg_rules(made: &mut Made) {
     for (network, route) in [("N1", "R0"), ("N2", "R1")] {
         let name = if network == "N1" { "Inner Lines" } else { "Outer Lines" };

@@ -1,4 +1,4 @@
-//! Schedules made up at random: small, of all kinds of files, and without a fault.
+//! Random schedules: small, with all kinds of files, and without faults.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use lineside_validate::gtfs::TextSource;
 
 use super::fares::{fares, fares_v2};
 
-/// A file: its columns and its rows, which are written out only at the end.
+/// A file as columns and rows, which are joined only at the end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// What follows the rows, as it is.
+    /// Text after the rows.
     tail: String,
 }
 
-/// A schedule.
+/// A generated schedule.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Made {
     files: BTreeMap<String, Rows>,
 }
 
-/// Which files a schedule has besides those that all have.
+/// The optional files of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Extent {
-    /// Those that chance decides on.
+    /// A random choice of them.
     Some,
     All,
 }
 
 impl Made {
-    /// Adds a row; columns that are new are empty in the rows before.
+    /// Adds a row. New columns are empty in earlier rows.
     pub(crate) fn push(&mut self, file: &str, cells: &[(&str, &str)]) {
         let rows = self.files.entry(file.to_owned()).or_default();
         let mut row = vec![String::new(); rows.columns.len()];
@@ -43,7 +43,7 @@ impl Made {
         rows.rows.push(row);
     }
 
-    /// Sets a cell, in a column that may be new.
+    /// Sets a cell; the column may be new.
     pub(crate) fn set(&mut self, file: &str, row: usize, column: &str, cell: &str) {
         let rows = self.files.entry(file.to_owned()).or_default();
         let at = rows.column(column);
@@ -51,7 +51,7 @@ impl Made {
         rows.rows[row][at] = cell.to_owned();
     }
 
-    /// Sets a cell of the row that has a text in its column.
+    /// Sets a cell in the row that has a text in a column.
     pub(crate) fn set_where(&mut self, file: &str, key: (&str, &str), column: &str, cell: &str) {
         let row = self.find(file, key);
         self.set(file, row, column, cell);
@@ -65,7 +65,7 @@ impl Made {
         row.unwrap_or_default()
     }
 
-    /// Gives a column another name.
+    /// Renames a column.
     pub(crate) fn rename(&mut self, file: &str, column: &str, name: &str) {
         let rows = self.files.entry(file.to_owned()).or_default();
         let at = rows.column(column);
@@ -80,7 +80,7 @@ impl Made {
         self.files.entry(file.to_owned()).or_default().tail.push_str(tail);
     }
 
-    /// The same as files.
+    /// Returns the schedule as a source of files.
     pub(crate) fn source(&self) -> TextSource {
         self.files.iter().fold(TextSource::default(), |source, (name, rows)| {
             let lines = std::iter::once(&rows.columns).chain(&rows.rows);
@@ -104,13 +104,14 @@ impl Rows {
     }
 }
 
-/// Where a line's stop lies: all lines begin at one place and part from there.
+/// Returns the position of a line's stop: all lines begin at one point and diverge from it.
 fn place(line: usize, stop: usize) -> (f64, f64) {
     let (line, stop) = (line as f64, stop as f64);
     (59.9 + 0.01 * stop, 10.7 + 0.001 * line + 0.02 * line * stop)
 }
 
-/// The id of a line's stop. The first stops of the first two lines are platforms of one station.
+/// Returns the id of a line's stop. The first stops of the first two lines are platforms of one
+/// station.
 pub(crate) fn stop_id(line: usize, stop: usize) -> String {
     if stop == 0 && line < 2 { format!("P{line}") } else { format!("S{line}_{stop}") }
 }
@@ -119,7 +120,7 @@ fn time(seconds: usize) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
-/// A schedule from a seed.
+/// Generates a schedule from a seed.
 pub(crate) fn made(seed: u64, extent: Extent) -> Made {
     let mut random = Rng::with_seed(seed);
     let mut made = Made::default();
@@ -242,7 +243,7 @@ fn stops(made: &mut Made, line: usize, n_stops: usize) {
     }
 }
 
-/// The stops of a line in the order of a direction.
+/// Returns the stops of a line in the order of a direction.
 fn along(direction: usize, n_stops: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n_stops).map(move |at| (at, if direction == 0 { at } else { n_stops - 1 - at }))
 }
@@ -347,7 +348,7 @@ fn frequencies(made: &mut Made) {
     }
 }
 
-/// A trip on demand between two groups of stops.
+/// Adds a demand-responsive trip between two groups of stops.
 fn flexible(made: &mut Made) {
     made.push(
         "booking_rules.txt",

@@ -1,5 +1,5 @@
-//! Schedules made up at random are without fault and nobody says a word; one change to any of them
-//! makes the rule speak that is about it, and no other but those named beside it.
+//! Random schedules without faults get no notices. After a single change, the rule about it
+//! reports, and no other rule except those listed with the change.
 
 mod fares;
 mod made;
@@ -15,11 +15,11 @@ use self::{
     mutations::MUTATIONS,
 };
 
-/// Schedules of the quiet case, and those that each change is made to.
+/// The seeds of the schedules without faults, and of those that each change is applied to.
 const QUIET_SEEDS: std::ops::Range<u64> = 0..120;
 const LOUD_SEEDS: std::ops::Range<u64> = 200..204;
 
-/// The codes of all that is said about a schedule, with the first of each.
+/// Returns the codes of all notices about a schedule, with the first notice of each.
 fn found(made: &Made) -> Result<BTreeMap<&'static str, String>, String> {
     let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
     let mut notices = Notices::new(1);

@@ -1,5 +1,4 @@
-//! Changes that spoil a schedule, each with the code that must be said then, and the others that may
-//! be.
+//! Changes that introduce a fault into a schedule, each with the expected code and other codes that may come with it.
 
 use super::made::{Made, stop_id};
 
@@ -141,7 +140,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ("timeframe_start_or_end_time_greater_than_twenty_four_hours", &[], |made| {
         made.set("timeframes.txt", 1, "end_time", "25:00:00");
     }),
-    // Lines and who runs them.
+    // Routes and agencies.
     ("attribution_without_role", &[], |made| made.set("attributions.txt", 0, "is_producer", "")),
     ("duplicate_route_name", &[], |made| {
         made.set("routes.txt", 1, "route_short_name", "1");
@@ -195,7 +194,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ("translation_unknown_table_name", &[], |made| {
         made.set("translations.txt", 0, "table_name", "halts");
     }),
-    // Places.
+    // Stops, pathways and transfers.
     ("missing_stop_name", &[], |made| {
         made.set_where("stops.txt", ("stop_id", "S0_1"), "stop_name", "");
     }),
@@ -263,7 +262,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         made.set_where("stops.txt", ("stop_id", "E1"), "stop_lat", "60.5");
         made.set("transfers.txt", 0, "to_stop_id", "E1");
     }),
-    // Services, trips and their times.
+    // Services, trips and stop times.
     ("expired_calendar", &[], |made| {
         made.push("calendar.txt", &[("service_id", "W9")]);
         for day in ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] {
@@ -359,7 +358,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
             made.set("stop_times.txt", 1, column, "05:58:10");
         }
     }),
-    // Trips on demand.
+    // Demand-responsive trips.
     ("forbidden_pickup_type", &[], |made| flexible(made, "pickup_type", "3")),
     ("forbidden_drop_off_type", &[], |made| flexible(made, "drop_off_type", "0")),
     ("forbidden_arrival_or_departure_time", &[], |made| {
@@ -420,7 +419,7 @@ fn point(shape: &str, at: usize) -> [(&str, &str); 4] {
     ]
 }
 
-/// Changes the first stop time of the trip on demand.
+/// Changes the first stop time of the demand-responsive trip.
 fn flexible(made: &mut Made, column: &str, cell: &str) {
     made.set_where("stop_times.txt", ("location_group_id", "LG1"), column, cell);
 }

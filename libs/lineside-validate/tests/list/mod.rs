@@ -1,10 +1,11 @@
-//! The list of a format's kinds, as it stands in the papers.
+//! The list of a format's kinds in the documentation.
 
 use std::{fs, path::Path};
 
 use lineside_validate::notice::NoticeKind;
 
-/// Holds the paper of a format against its kinds, or writes it anew if `LINESIDE_BLESS` is set.
+/// Compares the documentation of a format with its kinds, or rewrites it if `LINESIDE_BLESS` is
+/// set.
 pub(crate) fn hold(
     format: &str,
     what: &str,

@@ -1,4 +1,4 @@
-//! Real files that may lie beside the repository, and how often each code was found in them by those who looked.
+//! Real files in a folder next to the repository, and the counts of codes in them that were checked by hand.
 
 #![expect(clippy::print_stderr, reason = "whoever runs the tests learns what was compared")]
 
@@ -10,7 +10,7 @@ use std::{
 
 use lineside_validate::Notices;
 
-/// The folder of real files of that name; nothing, which is said, if it is not there.
+/// Returns the folder of real files with this name. If it is missing, prints a message and returns `None`.
 pub(crate) fn data(folder: &str) -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
     if !data.is_dir() {
@@ -19,7 +19,7 @@ pub(crate) fn data(folder: &str) -> Option<PathBuf> {
     data.is_dir().then_some(data)
 }
 
-/// What lies in a folder and the folders in it, each with its path from there, in order.
+/// Returns the files in a folder and its subfolders, each with its relative path, in order.
 pub(crate) fn files(data: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     gather(data, &mut found);
@@ -38,7 +38,7 @@ fn gather(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// How often each code was found, by the set of files that it was found in.
+/// The counts of codes by set of files.
 #[derive(Default)]
 pub(crate) struct Tally {
     counts: BTreeMap<(String, &'static str), u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes in what was found in a file, and shows what is said of the code that `LINESIDE_SHOW` names, or of `all`.
+    /// Adds the notices about a file, and prints those with the code in `LINESIDE_SHOW`, or all for `all`.
     pub(crate) fn add(&mut self, set: &str, file: &str, notices: &Notices) {
         let shown = std::env::var("LINESIDE_SHOW").ok();
         self.n_read += 1;
@@ -59,7 +59,7 @@ impl Tally {
         }
     }
 
-    /// Whether exactly that was found, and anything could be read.
+    /// Asserts that the counts are as expected, and that a file was read.
     pub(crate) fn hold(&self, expected: &[(&str, &str, u64)]) {
         assert!(self.n_read > 0, "none of them can be read");
         let counts = self.counts.iter();

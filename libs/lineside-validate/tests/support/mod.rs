@@ -1,4 +1,4 @@
-//! What the pages of all rules have in common: how a case is held, and what a page must have.
+//! Common code for the tests of rule pages: parsing of cases, and checks of pages.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 use lineside_validate::{Notices, notice::NoticeKind};
 use serde_json::{Map, Value};
 
-/// The cases of a page: one begins with each `##` heading, and is told each block below it, with what the first fence says, and each
-/// other line.
+/// Parses the cases of a page. A case begins with a `##` heading; `block` gets each fenced block below it with the text
+/// after its fence, and `line` each other line.
 pub(crate) fn cases<C>(
     page: &str,
     begin: impl Fn(&str) -> C,
@@ -39,7 +39,7 @@ pub(crate) fn cases<C>(
     cases
 }
 
-/// Whether a page has the cases that it needs: one that is quiet, and one that is not unless it `may_lack` that.
+/// Checks that a page has the required cases: one with notices, and one without, unless it `may_lack` that.
 pub(crate) fn has_both(expected: &[&[Value]], may_lack: bool) -> Result<(), String> {
     let loud = expected.iter().filter(|expected| !expected.is_empty()).count();
     match loud == expected.len() || (loud == 0 && !may_lack) {
@@ -48,7 +48,8 @@ pub(crate) fn has_both(expected: &[&[Value]], may_lack: bool) -> Result<(), Stri
     }
 }
 
-/// Holds what was found of a kind against what a case expects: as many notices, in the same order, with the fields that matter.
+/// Compares the notices of a kind with those that a case expects: the same number, in the same order, with the relevant
+/// fields.
 pub(crate) fn hold(
     kind: &NoticeKind,
     heading: &str,
@@ -75,7 +76,7 @@ pub(crate) fn hold(
     Err(format!("{heading}: expected {expected:?}, found {found}"))
 }
 
-/// Checks the page of each kind, or of the one that `LINESIDE_RULE` names.
+/// Checks the page of each kind, or only of the kind in `LINESIDE_RULE`.
 pub(crate) fn check_all(
     kinds: impl Iterator<Item = &'static NoticeKind>,
     check: impl Fn(&NoticeKind) -> Result<(), String>,
@@ -90,7 +91,8 @@ pub(crate) fn check_all(
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Holds the pages in a folder and those below it against the kinds: one page each, with a summary and a word on each field.
+/// Checks that each kind has exactly one page in a folder or its subfolders, with a summary and a description of each
+/// field.
 pub(crate) fn describe_all(kinds: impl Iterator<Item = &'static NoticeKind>, folder: &str) {
     let mut codes = BTreeSet::new();
     for kind in kinds {

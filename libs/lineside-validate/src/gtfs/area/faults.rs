@@ -1,4 +1,4 @@
-//! What is wrong with an area: with each ring, with holes, and with polygons that belong together.
+//! Faults of an area: in single rings, in holes, and between polygons.
 
 use std::{collections::HashMap, ops::ControlFlow, slice};
 
@@ -10,10 +10,10 @@ use super::{
     walk::{StepBudget, StepsExhausted, walk_edge_pairs},
 };
 
-/// What fewer edges are around has no inside.
+/// The fewest edges that enclose an area.
 const EDGES_MIN: usize = 3;
 
-/// What is wrong with an area of closed rings, of each polygon the outer one first: the first fault, in words.
+/// Returns the first fault of an area of closed rings, the outer ring of each polygon first, as a message.
 pub(in crate::gtfs) fn find_area_fault(
     polygons: &[Vec<LineString<f64>>],
     steps: &mut StepBudget<'_>,
@@ -78,7 +78,7 @@ fn find_corner_fault(ring: &LineString<f64>) -> Option<&'static str> {
     }
 }
 
-/// Whether edges meet that do not follow each other.
+/// Returns true if edges meet that are not consecutive.
 fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, StepsExhausted> {
     let mut is_met = false;
     walk_edge_pairs(ring, ring, steps, &mut |(_, one), (_, other)| {
@@ -89,7 +89,7 @@ fn meets_itself(ring: &PolygonArea, steps: &mut StepBudget<'_>) -> Result<bool, 
     Ok(is_met)
 }
 
-/// Which two of several polygons have more than places in common, in words.
+/// Returns a message about two polygons that share more than points, if any do.
 fn find_overlapping_parts(
     parts: &[&[LineString<f64>]],
     steps: &mut StepBudget<'_>,
@@ -101,7 +101,7 @@ fn find_overlapping_parts(
     let bounds: Vec<BoundingRect> = parts.iter().map(around).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by(|&one, &other| bounds[one].min.x.total_cmp(&bounds[other].min.x));
-    // Most polygons are far from all others, and are not asked for.
+    // Most polygons are far from all others, so their areas are not needed.
     let mut areas: HashMap<usize, PolygonArea> = HashMap::new();
     for (nth, &one) in order.iter().enumerate() {
         for &other in &order[nth + 1..] {

@@ -1,12 +1,12 @@
-//! An area on the map, polygons with holes, of as many corners as a file has: what is wrong with it, and how two of them lie to each
-//! other. Read in this order:
+//! Areas on the map: polygons with holes and any number of corners, their faults, and the relation of two areas. Read
+//! in this order:
 //!
-//! - this file: corners, and boxes around runs of them;
-//! - [`walk`]: which edges may meet, by their boxes, within a bound of [steps](StepBudget);
-//! - [`relation`]: whether two areas overlap, or share a line;
-//! - [`faults`]: rings that cross themselves, holes outside of what they are in.
+//! - this file: corners, and boxes around runs of corners;
+//! - [`walk`]: pairs of edges that may meet, by their boxes, within a budget of [steps](StepBudget);
+//! - [`relation`]: overlaps and shared lines of two areas;
+//! - [`faults`]: rings that cross themselves, and holes outside their ring.
 //!
-//! What is needed of memory grows with the corners, never with the crossings: the first one tells enough.
+//! Memory grows with the number of corners, never with the number of crossings: the first crossing is enough.
 
 mod faults;
 mod relation;
@@ -22,32 +22,33 @@ pub(crate) use self::{
     walk::{StepBudget, StepsExhausted},
 };
 
-/// Edges that share a box.
+/// Edges per box.
 const BLOCK: usize = 8;
-/// Boxes within a larger one.
+/// Boxes per box of the next level.
 const FAN: usize = 4;
-/// Stands between rings, where no edge is.
+/// The separator between rings, which is no corner.
 const GAP: Coord<f64> = Coord { x: f64::NAN, y: f64::NAN };
 
 /// An area, in degrees: polygons with holes.
 #[derive(Debug)]
 pub struct PolygonArea {
-    /// The corners of all rings, each of which ends with its first corner; what is inside lies on the left. Gaps fill the last block of
-    /// each ring.
+    /// The corners of all rings, each ending with its first corner; the inside is on the left. Gaps fill the last block
+    /// of each ring.
     corners: Vec<Coord<f64>>,
-    /// Where each ring begins in `corners`.
+    /// The start of each ring in `corners`.
     rings: Vec<usize>,
-    /// Boxes around the edges of each block, around some of these boxes each, and so on, up to the one around all.
+    /// Boxes around the edges of each block, boxes around groups of these boxes, and so on, up to one box around
+    /// everything.
     boxes: Vec<Vec<BoundingRect>>,
 }
 
 impl PolygonArea {
-    /// An area of closed rings: of each polygon the outer one first. O(n log n).
+    /// Creates an area from closed rings, the outer ring of each polygon first. O(n log n).
     pub(super) fn new<'a>(polygons: impl Iterator<Item = &'a [LineString<f64>]>) -> PolygonArea {
         let mut rings: Vec<(bool, &LineString<f64>)> = polygons
             .flat_map(|rings| rings.iter().enumerate().map(|(at, ring)| (at > 0, ring)))
             .collect();
-        // Rings that lie together on the map come together, so that boxes around several are small.
+        // Rings close to each other on the map are stored together, so that boxes around several are small.
         let whole = rings.iter().map(|(_, ring)| BoundingRect::around_corners(&ring.0));
         let whole = whole.fold(BoundingRect::NOTHING, BoundingRect::with);
         rings.sort_by_cached_key(|(_, ring)| {
@@ -91,24 +92,24 @@ impl PolygonArea {
         self.boxes = boxes;
     }
 
-    /// The corners of its rings, of each the first one twice.
+    /// Returns the corners of all rings, with the first corner of each ring twice.
     pub fn corners(&self) -> impl Iterator<Item = Coord<f64>> {
         self.corners.iter().copied().filter(|corner| !corner.x.is_nan())
     }
 
-    /// The box around all of it; around nothing if it is empty.
+    /// Returns the box around the area; empty if the area is empty.
     pub(crate) fn bounds(&self) -> BoundingRect {
         let top = self.boxes.last().and_then(|boxes| boxes.first());
         top.copied().unwrap_or(BoundingRect::NOTHING)
     }
 
-    /// Of which ring a corner, or the edge that begins there, is.
+    /// Returns the ring of a corner, or of the edge that begins there.
     fn ring_of(&self, corner: usize) -> usize {
         self.rings.partition_point(|&start| start <= corner).saturating_sub(1)
     }
 }
 
-/// A box along the axes; the sides belong to it.
+/// An axis-parallel box that includes its sides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoundingRect {
     min: Coord<f64>,
@@ -116,7 +117,7 @@ pub(crate) struct BoundingRect {
 }
 
 impl BoundingRect {
-    /// Around nothing: meets nothing.
+    /// The empty box, which meets nothing.
     const NOTHING: BoundingRect = BoundingRect {
         min: Coord { x: f64::INFINITY, y: f64::INFINITY },
         max: Coord { x: f64::NEG_INFINITY, y: f64::NEG_INFINITY },
@@ -134,7 +135,7 @@ impl BoundingRect {
         }
     }
 
-    /// Whether both have a place in common.
+    /// Returns true if the boxes have a point in common.
     pub(crate) fn meets(&self, other: &BoundingRect) -> bool {
         self.min.x <= other.max.x
             && other.min.x <= self.max.x
@@ -150,7 +151,7 @@ impl BoundingRect {
         (self.min + self.max) / 2.0
     }
 
-    /// The number of a cell within the box: cells that lie together have numbers that do (Morton's order).
+    /// Returns the number of a point's cell within the box: close cells have close numbers (Morton order).
     fn cell(&self, place: Coord<f64>) -> u64 {
         let part = |at: f64, min: f64, max: f64| ((at - min) / (max - min) * 65_535.0) as u64;
         let x = part(place.x, self.min.x, self.max.x);

@@ -1,8 +1,9 @@
-//! How two areas lie to each other.
+//! The relation of two areas.
 //!
-//! Where edges of both cross, each area has a part within the other and one outside of it, and no more is asked. Where none cross, the
-//! edges meet at corners only, of which each edge has few: around each such corner it is told, by the corners' exact places, which edges
-//! lead into the other area, out of it, or along its edge. Rings that meet nothing lie wholly inside or outside.
+//! If edges of both areas cross, each area has a part inside the other and one outside, and the check ends. If none
+//! cross, the edges meet at corners only, and few at each corner: around each such corner, the exact coordinates
+//! determine which edges lead into the other area, out of it, or along its edge. A ring that touches nothing is wholly
+//! inside or outside.
 
 use std::{
     cmp::Ordering,
@@ -17,27 +18,27 @@ use super::{
     walk::{Edge, StepBudget, StepsExhausted, walk_edge_pairs},
 };
 
-/// How two areas lie to each other. Of areas that have a fault it may say anything.
+/// The relation of two areas. Unspecified if one of them has a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AreaRelation {
-    /// Something is inside of both.
+    /// True if some part is inside both.
     pub(super) has_both: bool,
-    /// Something is inside of the first and outside of the second.
+    /// True if some part is inside the first and outside the second.
     pub(super) has_first_only: bool,
-    /// Something is inside of the second and outside of the first.
+    /// True if some part is inside the second and outside the first.
     pub(super) has_second_only: bool,
-    /// Edges of both lie along each other. Not asked where others cross.
+    /// True if edges of both coincide. Not determined if other edges cross.
     pub(super) shares_line: bool,
 }
 
 impl AreaRelation {
-    /// Whether the areas have a part in common, and each has one of its own.
+    /// Returns true if the areas have a common part, and each has a part of its own.
     pub(crate) fn overlaps(&self) -> bool {
         self.has_both && self.has_first_only && self.has_second_only
     }
 }
 
-/// How two areas lie to each other. O(n log n) for shapes as the ground has them.
+/// Determines the relation of two areas. O(n log n) for realistic shapes.
 pub(crate) fn relate_areas(
     one: &PolygonArea,
     other: &PolygonArea,
@@ -76,7 +77,7 @@ pub(crate) fn relate_areas(
 }
 
 impl AreaRelation {
-    /// An edge of the first area lies so to the second one.
+    /// Adds the position of an edge of the first area relative to the second.
     fn add_first_edge(&mut self, along: EdgePosition) {
         match along {
             // The area of the edge is on one side of it only.
@@ -104,12 +105,12 @@ impl AreaRelation {
     }
 }
 
-/// Where an edge of one area lies to the other.
+/// The position of an edge of one area relative to the other.
 #[derive(Clone, Copy)]
 enum EdgePosition {
     Inside,
     Outside,
-    /// Along an edge, with both areas on the same side or not.
+    /// Along an edge of the other area.
     Edge {
         is_same_side: bool,
     },
@@ -121,11 +122,12 @@ impl EdgePosition {
     }
 }
 
-/// Where edges of two areas meet without crossing: at corners of one or the other, so never at more places than both have corners.
+/// The points at which edges of two areas meet without crossing. They are corners of one or the other, so there are at
+/// most as many as both have corners.
 #[derive(Default)]
 struct EdgeContacts {
     has_crossing: bool,
-    /// The bits of longitude and latitude.
+    /// The bits of the longitudes and latitudes.
     places: BTreeSet<[u64; 2]>,
     first_rings: HashSet<usize>,
     second_rings: HashSet<usize>,
@@ -141,7 +143,7 @@ impl EdgeContacts {
     ) -> ControlFlow<()> {
         let (a, b) = (first.1, second.1);
         if a.start == a.end || b.start == b.end {
-            // The edges before and after it end there too.
+            // The edges before and after this empty edge end there too.
             return ControlFlow::Continue(());
         }
         let of_b = [b.start, b.end].map(|corner| (corner, orientation_of_place(a, corner), a));
@@ -170,30 +172,30 @@ fn orientation_of_place(edge: Line<f64>, place: Coord<f64>) -> Orientation {
     RobustKernel::orient2d(edge.start, edge.end, place)
 }
 
-/// A way from a place along an edge of an area.
+/// A direction from a point along an edge of an area.
 struct OutgoingEdge {
-    /// A place farther along it.
+    /// A point farther along the edge.
     to: Coord<f64>,
-    /// Whether it goes as the edge does, so that the inside is on its left.
+    /// True in the direction of the edge, which has the inside on its left.
     is_forward: bool,
 }
 
 impl OutgoingEdge {
-    /// Where a way from a place lies to the area that has these ways from there.
+    /// Returns the position of a direction relative to the area with these edges from the point.
     fn position_to_area(&self, ways: &[OutgoingEdge], place: Coord<f64>) -> EdgePosition {
         let turn =
             |one: &OutgoingEdge, other: &OutgoingEdge| compare_angles(place, one.to, other.to);
         if let Some(same) = ways.iter().find(|way| turn(way, self).is_eq()) {
             return EdgePosition::Edge { is_same_side: same.is_forward == self.is_forward };
         }
-        // Whoever turns to the left from the way before it does not cross another: it is inside if that way has the inside on its left.
+        // The next edge clockwise decides: the direction is inside if that edge has the inside on its left.
         let before = ways.iter().filter(|way| turn(way, self).is_lt()).max_by(|a, b| turn(a, b));
         let before = before.or_else(|| ways.iter().max_by(|a, b| turn(a, b)));
         EdgePosition::from_inside(before.is_some_and(|way| way.is_forward))
     }
 }
 
-/// Orders the ways from a place to two others by the angle, from the east to the left.
+/// Compares the directions from a point to two others by angle, counterclockwise from the east.
 fn compare_angles(from: Coord<f64>, one: Coord<f64>, other: Coord<f64>) -> Ordering {
     let is_below = |to: Coord<f64>| to.y < from.y || (to.y == from.y && to.x < from.x);
     let turn = || match RobustKernel::orient2d(from, one, other) {
@@ -204,7 +206,7 @@ fn compare_angles(from: Coord<f64>, one: Coord<f64>, other: Coord<f64>) -> Order
     is_below(one).cmp(&is_below(other)).then_with(turn)
 }
 
-/// The ways along the edges of an area from a place on them.
+/// Returns the directions along the edges of an area from a point on them.
 fn outgoing_edges(
     area: &PolygonArea,
     place: Coord<f64>,
@@ -226,13 +228,13 @@ fn outgoing_edges(
 }
 
 impl PolygonArea {
-    /// The first corner of each ring but of these.
+    /// Returns the first corner of each ring except those in `met`.
     fn rings_except(&self, met: &HashSet<usize>) -> impl Iterator<Item = Coord<f64>> {
         let rings = self.rings.iter().enumerate().filter(|(ring, _)| !met.contains(ring));
         rings.map(|(_, &start)| self.corners[start])
     }
 
-    /// Whether a place that is on no edge is inside: to its right there is an odd number of edges.
+    /// Returns true if a point that is on no edge is inside: an odd number of edges is to its right.
     fn contains_place(
         &self,
         place: Coord<f64>,

@@ -1,4 +1,4 @@
-//! Areas beside what the geo crate says of them, and such as would take all memory or time.
+//! Comparison of areas with the results of the geo crate, and areas that would take all memory or time.
 
 use std::cell::Cell;
 
@@ -31,10 +31,10 @@ fn ring(corners: impl IntoIterator<Item = (f64, f64)>) -> LineString<f64> {
     ring
 }
 
-/// How a corner of the lattice comes to lie on the map.
+/// A mapping from a corner of the lattice to the map.
 type Place = fn(f64, f64) -> (f64, f64);
 
-/// On the lattice corners meet corners and edges all the time; turned, they miss each other by what is rounded.
+/// On the lattice, corners often meet corners and edges; after a rotation, they miss each other by rounding errors.
 const PLACES: [Place; 3] = [
     |x, y| (x, y),
     |x, y| (10.0 + 0.1 * x, 59.0 + 0.1 * y),
@@ -49,7 +49,7 @@ fn any_ring(random: &mut Rng, place: Place) -> LineString<f64> {
     ring(corners.map(|(x, y)| place(f64::from(x), f64::from(y))))
 }
 
-/// Mostly one polygon, mostly without holes; often with a fault.
+/// An area of mostly one polygon, mostly without holes; often with a fault.
 fn any_area(random: &mut Rng, place: Place) -> Vec<Rings> {
     let n = random.usize(1..4).saturating_sub(1).max(1);
     let rings = |random: &mut Rng| {
@@ -59,7 +59,7 @@ fn any_area(random: &mut Rng, place: Place) -> Vec<Rings> {
     (0..n).map(|_| rings(random)).collect()
 }
 
-/// Whether each ring has an inside: rings of three corners in a line have no fault for the geo crate.
+/// Returns true if each ring encloses an area: the geo crate accepts rings of three collinear corners.
 fn has_insides(polygons: &[Rings]) -> bool {
     let has_inside =
         |ring: &LineString<f64>| Polygon::new(ring.clone(), vec![]).unsigned_area() > 1e-9;
@@ -92,7 +92,7 @@ fn areas_lie_to_each_other_as_the_geo_crate_says() {
             has_both: matrix.get(Inside, Inside) != Dimensions::Empty,
             has_first_only: matrix.get(Inside, Outside) != Dimensions::Empty,
             has_second_only: matrix.get(Outside, Inside) != Dimensions::Empty,
-            // Not asked where edges cross.
+            // Not determined if edges cross.
             shares_line: found.shares_line
                 && matrix.get(OnBoundary, OnBoundary) == Dimensions::OneDimensional,
         };
@@ -153,7 +153,7 @@ fn comb(n: i32, place: impl Fn(i32, i32) -> (i32, i32)) -> LineString<f64> {
     ring(corners.map(|(x, y)| place(x, y)).map(|(x, y)| (f64::from(x), f64::from(y))))
 }
 
-/// Steps that it takes to say so.
+/// Returns the steps that the work takes.
 fn steps_for(work: impl FnOnce(&mut StepBudget<'_>)) -> u64 {
     let mut steps = StepBudget::new(PLENTY, ALWAYS);
     work(&mut steps);
@@ -168,7 +168,7 @@ fn the_first_crossing_of_millions_is_enough() {
         assert!(relate_areas(&across, &upright, steps).unwrap().overlaps());
     });
     assert!(n < 10_000, "{n} steps");
-    // So it is between the rings of one polygon, and between polygons of one area.
+    // The same is true of the rings of one polygon, and of the polygons of one area.
     let rings = vec![comb(2_500, |x, y| (x, y)), comb(2_500, |x, y| (y, x))];
     let polygons: Vec<Rings> = rings.iter().map(|ring| vec![ring.clone()]).collect();
     for (polygons, fault) in [
@@ -195,7 +195,7 @@ fn rings_of_many_corners_take_steps_by_their_corners() {
     let steps = |n: i32| steps_for(|steps| assert_eq!(find_area_fault(&round(n), steps), Ok(None)));
     let (few, many) = (steps(2_000), steps(64_000));
     assert!(many < 64 * few && many < 200 * 64_000, "{few} {many} steps");
-    // A thousand islands, in no order, beside as many.
+    // A thousand islands in random order, next to a thousand others.
     let mut random = Rng::with_seed(1);
     let mut islands: Vec<(i32, i32)> = (0..2_000).map(|at| (at % 50 * 10, at / 50 * 10)).collect();
     random.shuffle(&mut islands);
@@ -214,7 +214,7 @@ fn rings_of_many_corners_take_steps_by_their_corners() {
 
 #[test]
 fn what_takes_too_many_steps_is_not_known() {
-    // Their boxes all meet, and no edge crosses another.
+    // All their boxes meet, and no edge crosses another.
     let slanted = comb(500, |x, y| (x - y, x + y));
     let between = comb(500, |x, y| (4_005 - x - y - 2, 4_005 - x + y + 2));
     let (one, other) = (area(&[vec![slanted.clone()]]), area(&[vec![between]]));
@@ -230,7 +230,7 @@ fn what_takes_too_many_steps_is_not_known() {
         find_area_fault(&[vec![slanted.clone()]], &mut StepBudget::new(100_000, ALWAYS)),
         Err(StepsExhausted)
     );
-    // Whoever is stopped is asked no more, and knows as little.
+    // A cancelled check does not call the function again, and returns no result either.
     let asks = Cell::new(0);
     let goes_on = || {
         asks.set(asks.get() + 1);

@@ -1,4 +1,4 @@
-//! Which edges may meet: those whose boxes do, and the boxes around these.
+//! Pairs of edges that may meet: those whose boxes meet, on each level.
 
 use std::{ops::ControlFlow, ptr};
 
@@ -6,28 +6,28 @@ use geo::Line;
 
 use super::{BLOCK, BoundingRect, FAN, PolygonArea};
 
-/// Steps after which it is asked whether to go on: a fraction of a millisecond.
+/// Steps between two calls of `goes_on`: a fraction of a millisecond.
 const STEPS_PER_LOOK: u64 = 4_096;
-/// Steps that it takes to hold two edges against each other whose boxes meet; two boxes take one.
+/// The steps of comparing two edges whose boxes meet; comparing two boxes is one step.
 const EDGE_STEPS: u64 = 8;
 
-/// There are no steps left, or somebody stopped the look: the answer is not known.
+/// The steps are used up, or the check was cancelled: the result is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StepsExhausted;
 
-/// How much work may still be done: a step is some nanoseconds.
+/// The remaining work; a step takes some nanoseconds.
 pub(crate) struct StepBudget<'a> {
     left: u64,
     goes_on: &'a dyn Fn() -> bool,
 }
 
 impl<'a> StepBudget<'a> {
-    /// As many steps as this, for as long as `goes_on` says so.
+    /// Returns a budget of `max` steps, valid while `goes_on` returns true.
     pub(crate) fn new(max: u64, goes_on: &'a dyn Fn() -> bool) -> StepBudget<'a> {
         StepBudget { left: max, goes_on }
     }
 
-    /// Takes some of them; if that is too many there are none left for anybody.
+    /// Takes steps. If there are too few, the budget is empty from then on.
     pub(super) fn take_steps(&mut self, n: u64) -> Result<(), StepsExhausted> {
         let left = self.left.saturating_sub(n);
         let is_time_to_ask = left / STEPS_PER_LOOK != self.left / STEPS_PER_LOOK;
@@ -45,10 +45,10 @@ impl<'a> StepBudget<'a> {
     }
 }
 
-/// An edge, and the corner at which it begins.
+/// An edge, with the index of the corner at which it begins.
 pub(super) type Edge = (usize, Line<f64>);
 
-/// One of an area's boxes: on which level, and the how manieth there.
+/// One of an area's boxes by its level, and its index there.
 #[derive(Clone, Copy)]
 struct BoxNode {
     level: usize,
@@ -56,7 +56,7 @@ struct BoxNode {
 }
 
 impl PolygonArea {
-    /// The edges of a block.
+    /// Returns the edges of a block.
     pub(super) fn block_edges(&self, block: usize) -> impl Iterator<Item = Edge> {
         let starts = block * BLOCK..(block + 1) * BLOCK;
         starts.filter_map(|at| {
@@ -74,14 +74,14 @@ impl PolygonArea {
         &self.boxes[node.level][node.at]
     }
 
-    /// The boxes within a box that is around boxes.
+    /// Returns the boxes within a box.
     fn child_nodes(&self, node: BoxNode) -> impl Iterator<Item = BoxNode> + use<> {
         let level = node.level - 1;
         let end = (FAN * (node.at + 1)).min(self.boxes[level].len());
         (FAN * node.at..end).map(move |at| BoxNode { level, at })
     }
 
-    /// Tells of the edges in blocks whose boxes are near something.
+    /// Visits the edges in blocks whose boxes are near.
     pub(super) fn walk_edges(
         &self,
         is_near: &dyn Fn(&BoundingRect) -> bool,
@@ -105,7 +105,8 @@ impl PolygonArea {
     }
 }
 
-/// Tells of pairs of edges whose boxes meet, one of each area, until it is told to stop. Of an area and itself each pair comes once.
+/// Visits pairs of edges whose boxes meet, one of each area, until `visit` breaks. Visits each pair once if both areas
+/// are the same.
 pub(super) fn walk_edge_pairs(
     one: &PolygonArea,
     other: &PolygonArea,
@@ -135,7 +136,7 @@ pub(super) fn walk_edge_pairs(
     Ok(())
 }
 
-/// The same of two blocks.
+/// Visits the pairs of edges of two blocks.
 fn meet_blocks(
     (one, other): (&PolygonArea, &PolygonArea),
     (first, second): (usize, usize),
