@@ -1,4 +1,4 @@
-//! Feeds of any size for benchmarks: only their shape matters, so they need no city.
+//! Feeds of any size for benchmarks. Only their shape matters, so they need no city.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -12,21 +12,21 @@ use crate::city::{City, CityOptions};
 use crate::geography::plan;
 use crate::noise;
 
-/// The seed of benchmark cities, so that figures of two days compare.
+/// The seed of benchmark cities, so that results of different days are comparable.
 const SEED: u64 = 1;
 /// 2026-11-18T07:30:00Z, a Wednesday.
 const START: UnixMillis = UnixMillis(1_794_987_000_000);
 /// Seconds between two rounds.
 const ROUND: u64 = 15;
-/// Routes and stops that benchmark messages name.
+/// The numbers of routes and stops that benchmark messages use.
 const ROUTES: usize = 200;
 const STOPS: usize = 5_000;
 const START_DATE: &str = "20261118";
 
-/// Writes the schedule of a city with about so many stop times into a folder and returns the zip's path.
+/// Writes the schedule of a city with about this number of stop times into a folder. Returns the zip's path.
 ///
 /// # Errors
-/// Those of the file system.
+/// Returns the errors of the file system.
 pub fn write_benchmark_city(folder: &Path, stop_times: usize) -> io::Result<PathBuf> {
     let options = CityOptions { stop_times: Some(stop_times), ..CityOptions::with_start(START) };
     let city = City::generate(SEED, options);
@@ -59,8 +59,8 @@ fn build_trip_descriptor(n: usize) -> proto::TripDescriptor {
     }
 }
 
-/// Trip updates of `n_trips` trips with `n_stops` stops each. From one round to the next exactly `changed_share` of
-/// the entities (0 to 1, rounded to whole entities) change and all others are the same bytes.
+/// Returns trip updates of `n_trips` trips with `n_stops` stops each. From one round to the next exactly
+/// `changed_share` of the entities (0 to 1, rounded to whole entities) change; all others are the same bytes.
 #[must_use]
 pub fn generate_bench_trip_updates(
     n_trips: usize,
@@ -71,7 +71,7 @@ pub fn generate_bench_trip_updates(
     let changed = (n_trips as f64 * changed_share.clamp(0.0, 1.0)).round() as u64;
     let entity = (0..n_trips)
         .map(|n| {
-            // Changes go round: round r changes the `changed` trips after those that round r - 1 changed.
+            // Round r changes the `changed` trips after those of round r - 1, and wraps around.
             let touched = round * changed;
             let times =
                 if touched > n as u64 { (touched - 1 - n as u64) / n_trips as u64 + 1 } else { 0 };
@@ -129,7 +129,7 @@ fn build_vehicle_descriptor(n: usize) -> proto::VehicleDescriptor {
     }
 }
 
-/// Positions of `n` vehicles, every one of which moves a little each round, round in wide circles.
+/// Returns the positions of `n` vehicles that each move a little each round, in wide circles.
 #[must_use]
 pub fn generate_bench_vehicles(n: usize, round: u64) -> proto::FeedMessage {
     let (lat, lon) = plan::ORIGIN;

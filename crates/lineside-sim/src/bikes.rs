@@ -1,8 +1,8 @@
-//! Bikes and scooters to share: stations beside the city's own stops, and vehicles that stand where they were left.
+//! Shared bikes and scooters: stations next to the city's stops, and free-floating vehicles.
 //!
-//! As everything here it is a function of the city and the time: a station fills and empties with the tide of the day
-//! and a little chance, a loose vehicle stands somewhere until it is rented, and has another name after each rental, as
-//! GBFS asks for.
+//! Like everything in this crate, they are a function of the city and the time. A station fills and empties with the
+//! time of day and some randomness. A free-floating vehicle stays in place until it is rented, and has a new id after
+//! each rental, as GBFS requires.
 
 use lineside_formats::gbfs::records::TypeAvailable;
 use lineside_formats::gbfs::records::{
@@ -22,23 +22,23 @@ use crate::network::StopPlace;
 use crate::noise;
 use crate::time::HOUR;
 
-/// A place that is no station of the trains has bikes with this chance.
+/// The chance that a place that is not a station of the trains has bikes.
 const CORNERS: f64 = 0.12;
-/// Most stations.
+/// The largest number of stations.
 const STATIONS_MAX: usize = 120;
-/// Vehicles that stand outside of stations, or are being ridden.
+/// The number of free-floating vehicles, parked or rented.
 const LOOSE: u64 = 160;
-/// Stations report this often, seconds, each at its own beat.
+/// Seconds between two reports of a station; each station has its own offset.
 const REPORTS_EVERY: i64 = 20;
-/// How long files hold, seconds: those that say how things are, and the others.
+/// The `ttl` of files in seconds: status files, and others.
 const TTL_STATUS: u32 = 10;
 const TTL_INFORMATION: u32 = 300;
-/// Within this distance of the old town people arrive in the morning, metres.
+/// The distance from the old town, in metres, within which people arrive in the morning.
 const INNER: f64 = 2_500.0;
-/// A vehicle with less than this share of its range left is out of use.
+/// A vehicle with less than this share of its range left is out of service.
 const EMPTY: f64 = 0.08;
 
-/// A file of the system.
+/// A GBFS file of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BikesFile {
     Discovery,
@@ -73,7 +73,7 @@ impl BikesFile {
         }
     }
 
-    /// The file at an address below the system's own.
+    /// Returns the file with a path relative to the system's URL.
     pub(crate) fn from_path(path: &str) -> Option<Self> {
         let name = path.strip_suffix(".json")?;
         Self::ALL.into_iter().find(|file| file.file_name() == name)
@@ -93,7 +93,7 @@ struct VehicleKind {
     name: &'static str,
     form: &'static str,
     propulsion: &'static str,
-    /// Metres on a full battery, where it has one.
+    /// The range on a full battery in metres, for vehicles with a battery.
     range: Option<f64>,
 }
 
@@ -126,8 +126,8 @@ struct DockStation<'a> {
 }
 
 impl City {
-    /// A file of the shared bikes at an instant, and when it last changed, Unix seconds. `base` is the address of the
-    /// system, with a slash at its end; with `foreign`, stations are told of that nobody knows.
+    /// Encodes a GBFS file at an instant. Returns its bytes and its last change in Unix seconds. `base` is the URL of
+    /// the system, with a trailing slash. With `foreign`, station ids are unknown to other files.
     pub(crate) fn encode_bikes_file(
         &self,
         file: BikesFile,
@@ -256,7 +256,7 @@ impl City {
         }
     }
 
-    /// How many bikes stand at a station: in the old town many by day, outside of it by night.
+    /// Returns the number of bikes at a station: many in the old town by day, many outside it by night.
     fn count_bikes_at(&self, station: &DockStation<'_>, instant: i64) -> u32 {
         let day = self.city_time().service_day_at(instant);
         let hour = self.city_time().seconds_of_day(day, instant as f64) / f64::from(HOUR);
@@ -270,10 +270,10 @@ impl City {
         ((f64::from(station.docks) * full).round() as u32).min(station.docks)
     }
 
-    /// A vehicle outside of stations; none while it is ridden.
+    /// Returns the status of a free-floating vehicle; `None` while it is rented.
     fn free_vehicle_status(&self, number: u64, now: i64) -> Option<VehicleStatus> {
         let key = noise::mix_bits(noise::key_for_purpose(self.seed(), "loose"), number);
-        // From one rental to the next.
+        // The time from one rental to the next.
         let period = 1_500.0 + noise::unit_share(key) * 3_600.0;
         let turns = now as f64 / period + noise::unit_share(noise::mix_bits(key, 1));
         let rental = noise::mix_bits(key, turns.floor() as i64 as u64);
@@ -303,7 +303,7 @@ impl City {
         })
     }
 
-    /// Latitude and longitude with six decimals: a tenth of a metre.
+    /// Returns latitude and longitude with six decimals: a tenth of a metre.
     fn rounded_lat_lon(&self, point: Point) -> (f64, f64) {
         let (lat, lon) = self.geography().projection.to_lat_lon(point);
         let rounded = |degrees: f64| (degrees * 1e6).round() / 1e6;
@@ -311,7 +311,7 @@ impl City {
     }
 }
 
-/// A point so many metres away, in a direction by chance.
+/// Returns a point at this distance, in a random direction.
 fn random_point_near(point: Point, key: u64, metres: f64) -> Point {
     let (sin, cos) = (noise::unit_share(key) * std::f64::consts::TAU).sin_cos();
     point + point_from_xy(cos * metres, sin * metres)

@@ -1,4 +1,4 @@
-//! The city as a whole: what it is made from, and its parts for the rooms that write it out.
+//! The city as a whole: its options, and its parts for the modules that write feeds.
 
 use lineside_sync::UnixMillis;
 use serde_json::Value;
@@ -11,50 +11,51 @@ use crate::realtime::RealtimeModel;
 use crate::time::CityTime;
 use crate::timetable::{Timetable, Trip, TripTemplate};
 
-/// The fleet that the plan's own routes are made for.
+/// The fleet size for which the routes of the plan are enough.
 const VEHICLES: usize = 300;
-/// A larger fleet gets one more bus route for so many vehicles.
+/// A larger fleet gets one more bus route for each such number of vehicles.
 const VEHICLES_PER_BUS_ROUTE: usize = 12;
-/// How often a fleet is tried to meet a wanted number of stop times, and how near is near enough.
+/// The number of attempts to meet a number of stop times, and the accepted relative error.
 const FITTINGS: usize = 6;
 const NEAR_ENOUGH: f64 = 0.02;
 
-/// What a city is generated from, beside its seed.
+/// The options from which a city is generated, besides its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CityOptions {
-    /// The instant at which it is 07:30 of a working day in the city.
+    /// The instant that is 07:30 on a working day in the city.
     pub start: UnixMillis,
-    /// About how many vehicles are out in the morning rush hour, within [`limits::VEHICLES`]. More vehicles mean more
-    /// bus routes and shorter headways.
+    /// The approximate number of vehicles in service in the morning rush hour, within [`limits::VEHICLES`]. More
+    /// vehicles mean more bus routes and shorter headways.
     pub vehicles: usize,
-    /// About how many rows stop_times.txt has, within [`limits::STOP_TIMES`]; decides the number of vehicles instead.
+    /// The approximate number of rows in `stop_times.txt`, within [`limits::STOP_TIMES`]. If set, it determines the
+    /// number of vehicles.
     pub stop_times: Option<usize>,
 }
 
 impl CityOptions {
-    /// The usual city of 300 vehicles, starting its day at an instant.
+    /// Returns the default options of a city with 300 vehicles whose day starts at this instant.
     #[must_use]
     pub fn with_start(start: UnixMillis) -> Self {
         Self { start, vehicles: VEHICLES, stop_times: None }
     }
 }
 
-/// How large a city is.
+/// The size of a city.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CitySize {
-    /// Rows of routes.txt.
+    /// The rows of `routes.txt`.
     pub routes: usize,
-    /// Rows of stops.txt that vehicles stop at; stations not counted.
+    /// The rows of `stops.txt` at which vehicles stop, without stations.
     pub stops: usize,
-    /// Rows of trips.txt.
+    /// The rows of `trips.txt`.
     pub trips: usize,
-    /// Rows of stop_times.txt.
+    /// The rows of `stop_times.txt`.
     pub stop_times: usize,
-    /// All vehicles, of all services.
+    /// All vehicles of all services.
     pub vehicles: usize,
 }
 
-/// A simulated city with its public transport. Immutable; all that happens in it is a function of the time.
+/// A simulated city with its public transport. It is immutable; all events in it are a function of the time.
 #[derive(Debug)]
 pub struct City {
     parts: CityParts,
@@ -63,7 +64,7 @@ pub struct City {
     version: String,
 }
 
-/// What was built once from the seed.
+/// The parts that are built once from the seed.
 #[derive(Debug)]
 pub(crate) struct CityParts {
     pub(crate) geography: Geography,
@@ -72,9 +73,9 @@ pub(crate) struct CityParts {
 }
 
 impl City {
-    /// Builds the city of a seed. Deterministic: the same seed and options give the same city, to the byte.
+    /// Generates the city of a seed. The same seed and options give the same city, to the byte.
     ///
-    /// Takes about a second of one core, and about 40 bytes per trip.
+    /// Takes about a second on one core, and about 40 bytes per trip.
     #[must_use]
     pub fn generate(seed: u64, options: CityOptions) -> Self {
         let geography = Geography::build_geography(seed);
@@ -93,38 +94,38 @@ impl City {
         Self { parts, time, model, version }
     }
 
-    /// The city's name.
+    /// Returns the city's name.
     #[must_use]
     pub fn city_name(&self) -> &'static str {
         plan::CITY
     }
 
-    /// The IANA name of its time zone, chosen so that the start is about 07:30 local time.
+    /// Returns the IANA name of the city's time zone, chosen so that the start is about 07:30 local time.
     #[must_use]
     pub fn time_zone(&self) -> &'static str {
         self.time.time_zone()
     }
 
-    /// `feed_version` of the schedule and of the real-time feeds that go with it.
+    /// Returns the `feed_version` of the schedule and of its real-time feeds.
     #[must_use]
     pub fn feed_version(&self) -> &str {
         &self.version
     }
 
-    /// The instant of the start.
+    /// Returns the instant of the start.
     #[must_use]
     pub fn start_instant(&self) -> UnixMillis {
         self.time.start_instant()
     }
 
-    /// Longitude and latitude of the middle of the old town, degrees.
+    /// Returns the longitude and latitude of the centre of the old town, in degrees.
     #[must_use]
     pub fn town_centre(&self) -> (f64, f64) {
         let (lat, lon) = plan::ORIGIN;
         (lon, lat)
     }
 
-    /// How large it is.
+    /// Returns the size of the city.
     #[must_use]
     pub fn city_size(&self) -> CitySize {
         let timetable = &self.parts.timetable;
@@ -138,13 +139,13 @@ impl City {
         }
     }
 
-    /// Land, water, parks, streets, railways and district names as a GeoJSON FeatureCollection, to be drawn under
-    /// everything in the order given.
+    /// Returns land, water, parks, streets, railways and district names as a GeoJSON FeatureCollection, to be drawn
+    /// below everything else in this order.
     ///
     /// Each feature has `kind` and `class`, some a `name`: `land` (island, islet, mole), `ground` (meadow, urban, port,
     /// beach, apron, runway), `park` (park, wood, square), `water` (river, stream, canal, lake, basin), `street`
-    /// (motorway, main, avenue, collector, lane, street), `rail` (rail), `district` (core, inner, suburb, town; points).
-    /// The sea is what is not land.
+    /// (motorway, main, avenue, collector, lane, street), `rail` (rail), `district` (core, inner, suburb, town;
+    /// points). Everything that is not land is sea.
     #[must_use]
     pub fn base_map_geojson(&self) -> Value {
         let rails: Vec<_> = self.parts.network.rail_lines().collect();
@@ -175,14 +176,14 @@ impl City {
         &self.model
     }
 
-    /// The `trip_id` of a trip with times of its own.
+    /// Returns the `trip_id` of a scheduled trip.
     pub(crate) fn scheduled_trip_id(&self, trip: &Trip) -> String {
         let pattern = &self.parts.network.patterns[trip.pattern as usize];
         let route = &self.parts.network.routes[pattern.route as usize];
         format!("{}.{}.{}", route.id, trip.service.service_id(), trip.number)
     }
 
-    /// The `trip_id` of a trip that is repeated by headway.
+    /// Returns the `trip_id` of a trip that is repeated by headway.
     pub(crate) fn template_id(&self, template: &TripTemplate) -> String {
         let pattern = &self.parts.network.patterns[template.pattern as usize];
         let route = &self.parts.network.routes[pattern.route as usize];
@@ -203,7 +204,7 @@ fn generate_for_vehicles(
     (network, timetable)
 }
 
-/// Stop times grow about evenly with the fleet, so a few tries come near.
+/// Stop times grow about linearly with the fleet, so a few attempts come close.
 fn generate_for_stop_times(
     seed: u64,
     geography: &Geography,

@@ -1,4 +1,4 @@
-//! What a producer may do wrong, by script or by switch.
+//! Faults of a producer, by script or by switch.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,31 +10,31 @@ use parking_lot::RwLock;
 use crate::limits;
 use crate::origin::CityFeed;
 
-/// A way to fail.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FeedFault {
-    /// The connection is taken and nothing ever comes.
+    /// The connection is accepted and nothing is ever sent.
     Hang,
     /// Status 500.
     Http500,
-    /// Status 200 with a web page, as maintenance pages come.
+    /// Status 200 with a web page, like a maintenance page.
     Html,
-    /// The body ends before its end.
+    /// The body is truncated.
     Truncate,
-    /// Status 200 and no byte.
+    /// Status 200 with an empty body.
     Empty,
     /// An old message with old timestamps, or an old version of the schedule.
     Skew,
-    /// Ids of trips, stops and routes that the other side does not know.
+    /// Ids of trips, stops and routes that other feeds do not know.
     Ids,
 }
 
 impl FeedFault {
-    /// All of them.
+    /// All kinds of faults.
     pub const ALL: [Self; 7] =
         [Self::Hang, Self::Http500, Self::Html, Self::Truncate, Self::Empty, Self::Skew, Self::Ids];
 
-    /// The word for it in scripts and switches.
+    /// Returns the name of the fault in scripts and switches.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl FromStr for FeedFault {
     }
 }
 
-/// Why a fault's script could not be read; says what is expected.
+/// The reason why a fault's script is invalid, with the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "fault {spec:?}: {why}; expected \
@@ -82,7 +82,7 @@ impl FaultParseError {
     }
 }
 
-/// A fault of one feed from some time after the start on, for some time.
+/// A fault of one feed that starts some time after the city's start and lasts for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptedFault {
     feed: CityFeed,
@@ -94,7 +94,7 @@ pub struct ScriptedFault {
 impl FromStr for ScriptedFault {
     type Err = FaultParseError;
 
-    /// Reads `<feed>:<fault>@<start>+<length>`.
+    /// Parses `<feed>:<fault>@<start>+<length>`.
     fn from_str(spec: &str) -> Result<Self, FaultParseError> {
         let bad = |why: &str| FaultParseError::new(spec, why);
         let (feed, rest) = spec.split_once(':').ok_or_else(|| bad("no colon after the feed"))?;
@@ -113,7 +113,7 @@ impl FromStr for ScriptedFault {
     }
 }
 
-/// `90`, `90s`, `2m` or `1h`.
+/// Parses `90`, `90s`, `2m` or `1h`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(digits) => (digits, &text[digits.len()..]),
@@ -129,27 +129,27 @@ fn parse_duration(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds)).filter(|duration| *duration <= limits::FAULT_TIME_MAX)
 }
 
-/// The faults of a run, in the order given: where two overlap, the later one counts.
+/// The scripted faults of a run. Where two overlap, the later one in the list applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
     scripted: Vec<ScriptedFault>,
 }
 
 impl FaultPlan {
-    /// A plan of scripts, such as `city-trips:hang@30s+2m`.
+    /// Parses a plan from scripts such as `city-trips:hang@30s+2m`.
     ///
     /// # Errors
-    /// The first script that cannot be read, or more than [`limits::FAULTS_MAX`] of them.
+    /// Returns an error for the first invalid script, or if there are more than [`limits::FAULTS_MAX`].
     pub fn parse_specs<'a>(
         specs: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, FaultParseError> {
         Self::new(specs.into_iter().map(str::parse).collect::<Result<_, _>>()?)
     }
 
-    /// A plan of scripts already read.
+    /// Creates a plan from parsed scripts.
     ///
     /// # Errors
-    /// More than [`limits::FAULTS_MAX`] of them.
+    /// Returns an error if there are more than [`limits::FAULTS_MAX`].
     pub fn new(scripted: Vec<ScriptedFault>) -> Result<Self, FaultParseError> {
         match scripted.len() {
             n if n > limits::FAULTS_MAX => Err(FaultParseError::new(
@@ -160,7 +160,7 @@ impl FaultPlan {
         }
     }
 
-    /// The feeds that it has faults of.
+    /// Returns the feeds with scripted faults.
     pub fn faulty_feeds(&self) -> impl Iterator<Item = CityFeed> {
         self.scripted.iter().map(|fault| fault.feed)
     }
@@ -173,14 +173,14 @@ impl FaultPlan {
     }
 }
 
-/// Who decides about a feed's health.
+/// The source of a feed's current fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FaultSwitch {
     Script,
     Fixed(Option<FeedFault>),
 }
 
-/// The faults of a running city: the plan, and switches that overrule it.
+/// The faults of a running city: the plan, and switches that override it.
 #[derive(Debug)]
 pub struct FaultControl {
     start: UnixMillis,
@@ -189,29 +189,29 @@ pub struct FaultControl {
 }
 
 impl FaultControl {
-    /// Scripted times count from `start`.
+    /// Creates the control of a plan whose times count from `start`.
     #[must_use]
     pub fn new(start: UnixMillis, plan: FaultPlan) -> Self {
         Self { start, plan, switches: RwLock::new([FaultSwitch::Script; CityFeed::ALL.len()]) }
     }
 
-    /// Switches a feed to a fault, or to health, whatever the script says, until it is switched again.
+    /// Switches a feed to a fault, or to no fault, regardless of the script, until it is switched again.
     pub fn set_fault(&self, feed: CityFeed, fault: Option<FeedFault>) {
         self.switches.write()[feed as usize] = FaultSwitch::Fixed(fault);
     }
 
-    /// Lets the script decide about a feed again.
+    /// Lets a feed follow the script again.
     pub fn follow_script(&self, feed: CityFeed) {
         self.switches.write()[feed as usize] = FaultSwitch::Script;
     }
 
-    /// Whether a feed was switched by hand and does not follow the script.
+    /// Returns true if a feed was switched by hand and does not follow the script.
     #[must_use]
     pub fn is_switched(&self, feed: CityFeed) -> bool {
         self.switches.read()[feed as usize] != FaultSwitch::Script
     }
 
-    /// The fault of a feed at an instant.
+    /// Returns the fault of a feed at an instant.
     #[must_use]
     pub fn active_fault(&self, feed: CityFeed, now: UnixMillis) -> Option<FeedFault> {
         match self.switches.read()[feed as usize] {

@@ -1,23 +1,23 @@
 //! A simulated city: its ground, its public transport, its feeds and their faults.
 //!
-//! [`City::generate`] builds Lindhaven from a seed: a harbour city on a river with islands, with streets to draw and
-//! trains, trams, buses and ferries to ride. From then on everything is a function: [`City::write_gtfs`] of the city,
-//! [`City::realtime_feeds`] of the city and the time. Nothing here reads a clock, opens a socket or keeps a state that time
-//! changes, so a demo, a test and a benchmark that share a seed see the same city, whenever they look.
+//! [`City::generate`] builds Lindhaven from a seed: a harbour city on a river with islands, with streets, trains,
+//! trams, buses and ferries. Everything else is a function: [`City::write_gtfs`] of the city, [`City::realtime_feeds`]
+//! of the city and the time. The crate reads no clock, opens no socket and has no state that time changes, so a demo, a
+//! test and a benchmark with the same seed see the same city at any time.
 //!
-//! **Time.** The instant [`CityOptions::start_instant`] is about 07:30 of a working day in the city, whatever the wall clock
-//! says. Whole hours of the difference are taken up by the agency's time zone, the rest, at most half
-//! an hour, by shifting the timetable by whole minutes, and weekends by turning the week: see the `time` module. All
+//! **Time.** The instant [`CityOptions::start`] is about 07:30 of a working day in the city, regardless of the wall
+//! clock. The agency's time zone absorbs whole hours of the difference. The timetable is shifted by whole minutes for
+//! the rest, at most half an hour, and the week is rotated if the start is on a weekend: see the `time` module. All
 //! timestamps are real instants, and GTFS arithmetic on the written schedule (noon minus 12 h in the agency's zone)
-//! gives the instants that the real-time feeds use. A clock that runs faster needs nothing more: ask with its time.
+//! gives the instants that the real-time feeds use. A faster clock needs nothing more: pass its time.
 //!
-//! **Feeds.** [`FeedOrigin`] answers requests for the feeds as a well-behaved producer would, or as a faulty one
-//! where [`FaultPlan`] or a switch says so. It knows no sockets; the program puts it behind HTTP. The same vehicles are
-//! told in GTFS-Realtime and in SIRI, to who asks and to who subscribes, and there are bikes to share, in GBFS.
+//! **Feeds.** [`FeedOrigin`] answers requests for the feeds as a well-behaved producer would, or as a faulty one if
+//! [`FaultPlan`] or a switch says so. It knows no sockets; the program puts it behind HTTP. The same vehicles are
+//! published in GTFS-Realtime and in SIRI, by request and by subscription, and shared bikes in GBFS.
 //!
-//! # Rooms
+//! # Modules
 //! `geography` (ground and streets) → `network` (routes and stops) → `timetable` (trips and vehicles) → `gtfs` and
-//! `realtime`, `bikes` → `faults`, `siri`, `origin`; `bench` makes feeds of any size without a city.
+//! `realtime`, `bikes` → `faults`, `siri`, `origin`; `bench` generates feeds of any size without a city.
 
 mod bench;
 mod bikes;

@@ -1,4 +1,4 @@
-//! Names for streets and stops: enough words that a whole city hardly repeats itself.
+//! Names for streets and stops: enough that a whole city has few duplicates.
 
 use std::collections::HashSet;
 
@@ -195,7 +195,7 @@ const STEMS: [&str; 188] = [
     "Tinder",
 ];
 
-/// Names for the main roads in the plan's order.
+/// The names of the main roads, in the plan's order.
 const MAIN_ROADS: [&str; 16] = [
     "Kingsway",
     "Ravenby Road",
@@ -215,7 +215,7 @@ const MAIN_ROADS: [&str; 16] = [
     "Airport Road",
 ];
 
-/// Names for streets along the water.
+/// The names of streets along the water.
 const QUAYS: [&str; 12] = [
     "Minster Quay",
     "Herring Quay",
@@ -235,16 +235,16 @@ const AVENUES: [&str; 6] = ["Road", "Avenue", "Drive", "Way", "Parade", "Road"];
 const COLLECTORS: [&str; 8] = ["Street", "Lane", "Street", "Row", "Gate", "Hill", "Street", "Walk"];
 const LANES: [&str; 4] = ["Lane", "Moor", "Lane", "Bank"];
 
-/// What a street is, as far as its name goes.
+/// The kind of a street, for its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreetKind {
-    /// A main road with its place in the plan.
+    /// A main road with its index in the plan.
     Main(usize),
     Quay,
     Other(StreetClass),
 }
 
-/// Hands out names, each once as long as there are any.
+/// A generator of names that are distinct as long as possible.
 #[derive(Debug)]
 pub(crate) struct NamePool {
     rng: fastrand::Rng,
@@ -281,7 +281,7 @@ impl NamePool {
         for attempt in 0..40 {
             let stem = STEMS[self.rng.usize(..STEMS.len())];
             let ending = endings[self.rng.usize(..endings.len())];
-            // Two-part names come once the simple ones run out.
+            // Two-part names follow once the simple ones run out.
             name = if attempt < 12 {
                 format!("{stem} {ending}")
             } else {
@@ -297,7 +297,7 @@ impl NamePool {
         name
     }
 
-    /// Takes a name for a stop if nobody has it.
+    /// Reserves a name for a stop. Returns false if it is taken.
     pub(crate) fn claim_name(&mut self, name: &str) -> bool {
         self.taken.insert(format!("stop: {name}"))
     }

@@ -1,5 +1,5 @@
-//! Chance without state: every number here is a function of its keys, so whoever asks again, in any order, gets the
-//! same answer. Generation uses a seeded generator where order is fixed; everything that depends on time uses this.
+//! Randomness without state: every number is a function of its keys, so the order of calls does not matter. Code that
+//! generates in a fixed order uses a seeded generator; everything that depends on time uses this module.
 
 /// Mixes two numbers into one that looks random (the finalizer of SplitMix64).
 pub(crate) const fn mix_bits(a: u64, b: u64) -> u64 {
@@ -9,7 +9,7 @@ pub(crate) const fn mix_bits(a: u64, b: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A key for a purpose: a hash of its name, so that purposes never share their chance.
+/// Returns a key for a purpose: a hash of its name, so that purposes are independent.
 pub(crate) const fn key_for_purpose(seed: u64, purpose: &str) -> u64 {
     let bytes = purpose.as_bytes();
     let mut hash = mix_bits(seed, 0x5EED);
@@ -21,12 +21,12 @@ pub(crate) const fn key_for_purpose(seed: u64, purpose: &str) -> u64 {
     hash
 }
 
-/// 0 ≤ share < 1 from a key.
+/// Returns a share from a key, 0 ≤ share < 1.
 pub(crate) fn unit_share(key: u64) -> f64 {
     (mix_bits(key, 0x51A2) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Smooth noise in 0..1 along one axis: a new independent value at each whole `x`, eased between them.
+/// Returns smooth noise in 0..1 along one axis: an independent value at each whole `x`, interpolated between them.
 pub(crate) fn noise_1d(key: u64, x: f64) -> f64 {
     let cell = x.floor();
     let corner = |offset: i64| unit_share(mix_bits(key, (cell as i64 + offset) as u64));
@@ -34,7 +34,7 @@ pub(crate) fn noise_1d(key: u64, x: f64) -> f64 {
     corner(0) * (1.0 - t) + corner(1) * t
 }
 
-/// Smooth noise in 0..1 over a plane.
+/// Returns smooth noise in 0..1 over a plane.
 pub(crate) fn noise_2d(key: u64, x: f64, y: f64) -> f64 {
     let row = y.floor();
     let line = |offset: i64| noise_1d(mix_bits(key, (row as i64 + offset) as u64), x);
@@ -42,7 +42,7 @@ pub(crate) fn noise_2d(key: u64, x: f64, y: f64) -> f64 {
     line(0) * (1.0 - t) + line(1) * t
 }
 
-/// Several octaves of [`noise_2d`], each half as wide and half as strong: about −1..1.
+/// Returns the sum of several octaves of [`noise_2d`], each half as wide and half as strong: about −1..1.
 pub(crate) fn fractal_noise(key: u64, x: f64, y: f64, octaves: u32) -> f64 {
     let mut sum = 0.0;
     let mut strength = 1.0;
@@ -57,7 +57,7 @@ pub(crate) fn fractal_noise(key: u64, x: f64, y: f64, octaves: u32) -> f64 {
     sum / total
 }
 
-/// Goes from 0 to 1 with no slope at either end.
+/// Rises from 0 to 1 with no slope at either end.
 pub(crate) fn ease_in_out(t: f64) -> f64 {
     t * t * (3.0 - 2.0 * t)
 }

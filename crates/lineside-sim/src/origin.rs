@@ -1,7 +1,7 @@
-//! The city as a producer of feeds: what it answers to a request for each of them, well or faulty.
+//! The city as a producer of feeds: its answers to requests, with or without faults.
 //!
-//! HTTP is the caller's: this knows statuses, headers and bytes, and no sockets. A fault changes the answer and
-//! nothing else, so once it is over everything is as if it had never been.
+//! The caller handles HTTP: this module knows statuses, headers and bytes, but no sockets. A fault changes only the
+//! answer, so it leaves no trace once it is over.
 
 use std::io::Cursor;
 use std::sync::{Arc, OnceLock};
@@ -21,11 +21,11 @@ use crate::faults::{FaultControl, FaultPlan, FeedFault};
 use crate::gtfs::{FOREIGN, ScheduleVariant};
 use crate::siri::{self, CityScene, SiriDelivery, SiriFeedKind, SubscriptionStore};
 
-/// A feed with old timestamps is so many seconds old.
+/// The age of a feed with old timestamps, in seconds.
 const SKEW_SECONDS: i64 = 40 * 60;
-/// An old schedule is so many days old: it has no service any more.
+/// The age of an old schedule, in days, so that it has no service left.
 const SKEW_DAYS: i32 = 420;
-/// Alerts are written anew this often; positions and predictions every second.
+/// Seconds between two editions of the alerts; positions and predictions change every second.
 const ALERTS_EVERY: i64 = 15;
 
 /// The feeds of the city.
@@ -39,20 +39,20 @@ pub enum CityFeed {
     Trips,
     /// Alerts.
     Alerts,
-    /// Bikes to share, GBFS 3.0.
+    /// Shared bikes, GBFS 3.0.
     Bikes,
-    /// The same schedule once more, for those who tell of it in SIRI.
+    /// The schedule once more, for the SIRI feeds.
     Twin,
-    /// What the trip updates say, as estimated timetables of SIRI.
+    /// The trip updates as SIRI estimated timetables.
     TwinTimetables,
-    /// The vehicle positions as vehicle monitoring of SIRI.
+    /// The vehicle positions as SIRI vehicle monitoring.
     TwinVehicles,
-    /// The alerts as situations of SIRI.
+    /// The alerts as SIRI situations.
     TwinSituations,
 }
 
 impl CityFeed {
-    /// All of them, the schedule first.
+    /// All feeds, the schedule first.
     pub const ALL: [Self; 9] = [
         Self::City,
         Self::Vehicles,
@@ -65,7 +65,7 @@ impl CityFeed {
         Self::TwinSituations,
     ];
 
-    /// Its id in configurations, channels and faults.
+    /// Returns the feed's id in configurations, channels and faults.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,13 +81,13 @@ impl CityFeed {
         }
     }
 
-    /// The feed with an id.
+    /// Returns the feed with an id.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|feed| feed.as_str() == id)
     }
 
-    /// The path of its file, for a URL to end with.
+    /// Returns the path of the feed's file, relative to the origin's URL.
     #[must_use]
     pub fn file_name(self) -> &'static str {
         match self {
@@ -103,14 +103,14 @@ impl CityFeed {
         }
     }
 
-    /// The feed whose file has a path, and which of its files that is.
+    /// Returns the feed and the file at a path.
     fn find_by_path(path: &str) -> Option<(Self, BikesFile)> {
         let whole = Self::ALL.into_iter().find(|feed| feed.file_name() == path);
         let of_bikes = || Some((Self::Bikes, BikesFile::from_path(path.strip_prefix("gbfs/")?)?));
         whole.map(|feed| (feed, BikesFile::Discovery)).or_else(of_bikes)
     }
 
-    /// What it is of SIRI, if it is.
+    /// Returns the SIRI service of the feed, if it is a SIRI feed.
     #[must_use]
     pub fn siri_service(self) -> Option<SiriFeedKind> {
         match self {
@@ -135,27 +135,27 @@ impl CityFeed {
     }
 }
 
-/// What is answered to a request.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OriginReply {
-    /// HTTP status.
+    /// The HTTP status.
     pub status: u16,
-    /// Names in lower case.
+    /// The headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
-    /// What follows them.
+    /// The body.
     pub body: ReplyBody,
 }
 
-/// The body of a [`OriginReply`].
+/// The body of an [`OriginReply`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplyBody {
-    /// These bytes, perhaps none.
+    /// These bytes, possibly none.
     Bytes(Bytes),
-    /// Nothing is ever sent, not even the head; the connection stays open.
+    /// Nothing is ever sent, not even the headers; the connection stays open.
     Hang,
 }
 
-/// A feed's bytes with their validators.
+/// A feed's bytes with their HTTP validators.
 #[derive(Clone, Debug)]
 struct FeedEdition {
     bytes: Bytes,
@@ -163,20 +163,20 @@ struct FeedEdition {
     modified: Timestamp,
 }
 
-/// Answers requests for a city's feeds.
+/// A producer that answers requests for a city's feeds.
 #[derive(Debug)]
 pub struct FeedOrigin {
     city: Arc<City>,
     faults: FaultControl,
-    /// The schedule as it is, old, and with ids of its own; each made when first asked for.
+    /// The schedule as it is, old, and with foreign ids; each made at the first request.
     schedules: [OnceLock<FeedEdition>; 3],
     latest: Mutex<[Option<LatestEdition>; CityFeed::ALL.len()]>,
     subscriptions: SubscriptionStore,
-    /// Where it stands, with a slash at its end: some feeds name their other files by whole addresses.
+    /// Its URL, with a trailing slash: some feeds refer to their other files by absolute URLs.
     base: OnceLock<String>,
 }
 
-/// The last edition of a real-time feed, with what it was made for.
+/// The last edition of a real-time feed, with its time and fault.
 #[derive(Debug)]
 struct LatestEdition {
     seconds: i64,
@@ -185,7 +185,7 @@ struct LatestEdition {
 }
 
 impl FeedOrigin {
-    /// An origin whose scripted faults count from the city's start.
+    /// Creates an origin whose scripted faults count from the city's start.
     #[must_use]
     pub fn new(city: Arc<City>, plan: FaultPlan) -> Self {
         let faults = FaultControl::new(city.start_instant(), plan);
@@ -199,18 +199,18 @@ impl FeedOrigin {
         }
     }
 
-    /// Says at what address it stands, with a slash at its end. The first word counts.
+    /// Sets the URL of the origin, with a trailing slash. Only the first call has an effect.
     pub fn set_base_url(&self, base: &str) {
         self.base.get_or_init(|| base.to_owned());
     }
 
-    /// The city behind it.
+    /// Returns the city.
     #[must_use]
     pub fn city(&self) -> &Arc<City> {
         &self.city
     }
 
-    /// The faults, to be looked at and switched.
+    /// Returns the faults, to be read and switched.
     #[must_use]
     pub fn fault_control(&self) -> &FaultControl {
         &self.faults
@@ -218,8 +218,8 @@ impl FeedOrigin {
 
     /// Answers a GET for a feed, given the request's conditional headers.
     ///
-    /// Takes a few milliseconds for a real-time feed that nobody has asked for in this second, and up to seconds for
-    /// the first request of the schedule of a large city.
+    /// Takes a few milliseconds for the first request of a real-time feed within a second, and up to seconds for the
+    /// first request of the schedule of a large city.
     #[must_use]
     pub fn respond_to_feed(
         &self,
@@ -231,7 +231,8 @@ impl FeedOrigin {
         self.respond_with_file(feed, BikesFile::Discovery, now, if_none_match, if_modified_since)
     }
 
-    /// Answers a GET for a path as [`CityFeed::file_name`] has it, or for a file that a feed names; none if there is nothing.
+    /// Answers a GET for a path from [`CityFeed::file_name`], or for a file that a feed refers to; `None` if there is
+    /// no such file.
     #[must_use]
     pub fn respond_to_path(
         &self,
@@ -265,8 +266,8 @@ impl FeedOrigin {
         }
     }
 
-    /// Answers a message of SIRI that is posted to a path; none where nothing takes any. What it asks for is answered
-    /// wherever it is posted, and the faults are those of the feed with that path.
+    /// Answers a SIRI message posted to a path; `None` if the path accepts no messages. The message may ask for any
+    /// service; the faults are those of the path's feed.
     #[must_use]
     pub fn answer_message(&self, path: &str, now: UnixMillis, body: &[u8]) -> Option<OriginReply> {
         let (feed, _) = CityFeed::find_by_path(path)?;
@@ -284,14 +285,14 @@ impl FeedOrigin {
         })
     }
 
-    /// What is to be posted to those who subscribed. Whether it was taken is to be [told](Self::settle_delivery).
+    /// Returns the deliveries to be posted to subscribers. Their outcomes must be [reported](Self::settle_delivery).
     #[must_use]
     pub fn list_due_deliveries(&self, now: UnixMillis) -> Vec<SiriDelivery> {
         let fault_at = |door: SiriFeedKind| {
             let feed = CityFeed::ALL.into_iter().find(|feed| feed.siri_service() == Some(door));
             feed.and_then(|feed| self.faults.active_fault(feed, now))
         };
-        // Who fails in any other way than by old or foreign data brings nothing at all.
+        // Other faults than old data and foreign ids suppress the delivery.
         self.subscriptions.due_deliveries(now, |door| match fault_at(door) {
             fault @ (None | Some(FeedFault::Skew | FeedFault::Ids)) => {
                 Some(self.scene_with_fault(fault, now))
@@ -300,7 +301,7 @@ impl FeedOrigin {
         })
     }
 
-    /// Takes in whether a consumer took what it was brought.
+    /// Records the outcome of a delivery: true if the consumer accepted it.
     pub fn settle_delivery(&self, delivery: &SiriDelivery, is_taken: bool) {
         self.subscriptions.settle_delivery(delivery, is_taken);
     }
@@ -385,7 +386,7 @@ impl FeedOrigin {
     }
 }
 
-/// What a fault makes of an answer; skew and foreign ids change what is in it, and nothing here.
+/// Returns the faulty answer; old data and foreign ids are already in the feed and change nothing here.
 fn faulty_reply(
     fault: FeedFault,
     content_type: &str,
@@ -421,7 +422,7 @@ fn plain_reply(status: u16, content_type: &str, bytes: Bytes) -> OriginReply {
     }
 }
 
-/// 304 where the client has this edition already (RFC 9110: If-None-Match decides alone where it is given).
+/// Returns 304 if the client already has this edition (RFC 9110: If-None-Match takes precedence).
 fn conditional_reply(
     feed: CityFeed,
     edition: FeedEdition,

@@ -1,23 +1,22 @@
-//! The city's clock and calendar, laid over real time.
+//! The city's clock and calendar, mapped to real time.
 //!
-//! The simulation starts at 07:30 of a working day, whenever it is started. Feeds hold real instants and the schedule
-//! must agree with them in any GTFS reader, so the difference between the wall clock and 07:30 is taken up in two
-//! steps: whole hours by the agency's time zone (a named one without daylight saving time, so that noon minus 12 hours is
-//! always midnight), and what is left, at most half an hour, by shifting every time of the
-//! timetable by whole minutes. Local times shown at the start therefore lie between 07:00 and 08:00. Started on a
-//! Saturday or Sunday, the city's week is turned so that the day is a Monday: the calendar then lists the working-day
-//! service on those days. Nothing here changes after the start, so it holds across midnight in any zone and for as
-//! long as the calendar reaches.
+//! The simulation always starts at 07:30 of a working day. Feeds contain real instants and the schedule must agree with
+//! them in any GTFS reader, so the difference between the wall clock and 07:30 is split: the agency's time zone absorbs
+//! whole hours (a named zone without daylight saving time, so that noon minus 12 hours is always midnight), and all
+//! times of the timetable are shifted by whole minutes for the rest, at most half an hour. Local times shown at the
+//! start are therefore between 07:00 and 08:00. If the start is on a Saturday or Sunday, the city's week is rotated so
+//! that the day is a Monday: the calendar then lists the working-day service on those days. Nothing here changes after
+//! the start, so it is valid across midnight in any zone and for the whole calendar.
 
 use jiff::civil::{Date, Weekday};
 use jiff::{Timestamp, ToSpan as _};
 use lineside_sync::UnixMillis;
 
-/// When the simulated day starts, seconds after the city's midnight.
+/// The start of the simulated day, in seconds after the city's midnight.
 pub(crate) const START_OF_DAY: i32 = 7 * HOUR + HOUR / 2;
 pub(crate) const HOUR: i32 = 3_600;
 const DAY: i64 = 86_400;
-/// The calendar begins this many days before the first day and ends this many after it.
+/// The days of the calendar before and after the first day.
 const DAYS_BEFORE: i64 = 7;
 const DAYS_AFTER: i64 = 150;
 
@@ -48,34 +47,34 @@ const ZONES: [&str; 24] = [
     "Pacific/Guadalcanal",
     "Pacific/Tarawa",
 ];
-/// How many of them are behind UTC.
+/// The number of zones behind UTC.
 const ZONES_WEST: i64 = 11;
 
-/// A service date, counted from the day the simulation starts on.
+/// A service date, counted from the day of the start.
 pub(crate) type Day = i32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct CityTime {
     start: UnixMillis,
-    /// Hours that local time is ahead of UTC.
+    /// The hours by which local time is ahead of UTC.
     offset_hours: i64,
-    /// Added to a time of the city's timetable to get the time in the feed; whole minutes.
+    /// The seconds from a time of the city's timetable to the time in the feed; whole minutes.
     shift: i32,
     first_date: Date,
-    /// Local midnight of the first date, Unix seconds.
+    /// Local midnight of the first date, in Unix seconds.
     first_midnight: i64,
-    /// Days that the city's week is ahead of the real one.
+    /// The days by which the city's week is ahead of the real one.
     week_turn: i8,
 }
 
 impl CityTime {
-    /// `start` is the instant that is 07:30 in the city.
+    /// Creates the time of a city in which `start` is 07:30.
     pub(crate) fn with_start(start: UnixMillis) -> Self {
         let start_seconds = start.unix_seconds();
         let wanted = i64::from(START_OF_DAY);
         let hour = i64::from(HOUR);
         let ahead = (wanted - start_seconds).rem_euclid(DAY);
-        // -11..=12, which are the offsets of ZONES.
+        // -11..=12, the offsets of ZONES.
         let offset_hours = ((ahead + hour / 2) / hour + 11) % 24 - ZONES_WEST;
         let local = start_seconds + offset_hours * hour;
         let midnight_days = (local - wanted + hour).div_euclid(DAY);
@@ -97,33 +96,33 @@ impl CityTime {
         }
     }
 
-    /// The instant of the start.
+    /// Returns the instant of the start.
     pub(crate) fn start_instant(&self) -> UnixMillis {
         self.start
     }
 
-    /// The IANA name of the agency's time zone.
+    /// Returns the IANA name of the agency's time zone.
     pub(crate) fn time_zone(&self) -> &'static str {
         let at = usize::try_from(self.offset_hours + ZONES_WEST).unwrap_or_default();
         ZONES.get(at).copied().unwrap_or("Etc/UTC")
     }
 
-    /// The instant of a timetable time on a day, Unix seconds.
+    /// Returns the instant of a timetable time on a day, in Unix seconds.
     pub(crate) fn instant_on_day(&self, day: Day, seconds: f64) -> f64 {
         (self.first_midnight + i64::from(day) * DAY + i64::from(self.shift)) as f64 + seconds
     }
 
-    /// The timetable's time of an instant (Unix seconds), seen from a day; beyond 24 hours on the days after it.
+    /// Returns the timetable time of an instant (Unix seconds) relative to a day; beyond 24 hours on later days.
     pub(crate) fn seconds_of_day(&self, day: Day, instant: f64) -> f64 {
         instant - self.instant_on_day(day, 0.0)
     }
 
-    /// The day whose timetable midnight is the last one before an instant.
+    /// Returns the day whose timetable midnight is the last one before an instant.
     pub(crate) fn service_day_at(&self, instant: i64) -> Day {
         (instant - self.first_midnight - i64::from(self.shift)).div_euclid(DAY) as Day
     }
 
-    /// A time of the city's timetable as the feed writes it, seconds after noon minus 12 hours.
+    /// Returns a time of the city's timetable as written in the feed, in seconds after noon minus 12 hours.
     pub(crate) fn feed_seconds(&self, seconds: i32) -> i32 {
         seconds + self.shift
     }
@@ -132,17 +131,17 @@ impl CityTime {
         self.first_date.saturating_add(i64::from(day).days())
     }
 
-    /// The city's weekday, which is the real one unless the start was on a weekend.
+    /// Returns the city's weekday, which is the real one unless the start was on a weekend.
     pub(crate) fn city_weekday(&self, day: Day) -> Weekday {
         self.calendar_date(day).weekday().wrapping_add(self.week_turn)
     }
 
-    /// The city's weekday on dates that are a real `weekday`.
+    /// Returns the city's weekday on dates that are a real `weekday`.
     pub(crate) fn weekday_for_real(&self, weekday: Weekday) -> Weekday {
         weekday.wrapping_add(self.week_turn)
     }
 
-    /// The first and last day of the calendar.
+    /// Returns the first and last day of the calendar.
     pub(crate) fn calendar_range(&self) -> (Day, Day) {
         (-DAYS_BEFORE as Day, DAYS_AFTER as Day)
     }
@@ -154,12 +153,12 @@ fn date_from_days(days: i64) -> Date {
     jiff::tz::TimeZone::UTC.to_datetime(noon).date()
 }
 
-/// `20261121`
+/// Formats a date as `20261121`.
 pub(crate) fn format_compact_date(date: Date) -> String {
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
 
-/// `25:07:30`
+/// Formats a time as `25:07:30`.
 pub(crate) fn format_clock_time(seconds: i32) -> String {
     format!("{:02}:{:02}:{:02}", seconds / HOUR, seconds / 60 % 60, seconds % 60)
 }
@@ -178,7 +177,7 @@ mod tests {
         assert_eq!(local.date(), time.calendar_date(0), "{start}: {local}");
         let minutes = local.hour() as i32 * 60 + i32::from(local.minute());
         assert!((7 * 60..=8 * 60).contains(&minutes), "{start}: {local}");
-        // A GTFS reader's arithmetic: noon of the date in the zone, minus 12 hours, plus the feed's time.
+        // The arithmetic of a GTFS reader: noon of the date in the zone, minus 12 hours, plus the feed's time.
         let noon =
             time.calendar_date(0).at(12, 0, 0, 0).to_zoned(zone).unwrap().timestamp().as_second();
         let read = noon - 12 * 3_600 + i64::from(time.feed_seconds(START_OF_DAY));

@@ -1,4 +1,4 @@
-//! The map under the vehicles, as GeoJSON.
+//! The base map as GeoJSON.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use super::Geography;
 use super::plane::{MeasuredLine, Point, simplify_line};
 use super::terrain::TerrainArea;
 
-/// Points that lie nearer than this to a simpler line are left out, metres.
+/// The tolerance for simplifying lines, in metres.
 const TOLERANCE: f64 = 2.5;
 
 impl Geography {
-    /// A FeatureCollection with the features in the order in which they are to be drawn.
+    /// Returns a FeatureCollection whose features are in drawing order.
     pub(crate) fn build_base_map(&self, rails: &[&MeasuredLine]) -> Value {
         let mut features = Vec::new();
         for (kind, areas) in [

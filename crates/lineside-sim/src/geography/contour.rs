@@ -1,10 +1,10 @@
-//! The outlines of where a value is above zero (marching squares), such as the built-up area.
+//! Outlines of the regions in which a value is positive (marching squares), such as the built-up area.
 
 use super::plane::{Point, point_from_xy, round_corners, simplify_line};
 
-/// Rings round every region of positive value in a box; a hole in a region is a ring of its own.
+/// Traces rings around every region of positive value in a box; a hole in a region is a separate ring.
 ///
-/// `value` should be negative along the box's edge, or regions end there without an outline.
+/// `value` should be negative along the edge of the box, or regions end there without an outline.
 pub(crate) fn trace_outlines(
     centre: Point,
     half: Point,
@@ -26,7 +26,7 @@ pub(crate) fn trace_outlines(
     walk.collect_rings(place)
 }
 
-/// No edge.
+/// A missing edge.
 const NONE: u32 = u32::MAX;
 
 struct ContourWalk {
@@ -54,7 +54,7 @@ impl ContourWalk {
         ]
     }
 
-    /// Notes through which sides the outline runs, with the positive ground on its left.
+    /// Records the sides through which the outline runs, with the positive ground on its left.
     fn join_edges(&mut self) {
         for row in 0..self.height {
             for column in 0..self.width {
@@ -62,7 +62,7 @@ impl ContourWalk {
                 let mut pieces = [NONE; 2];
                 let mut count = 0;
                 for side in 0..4 {
-                    // The outline enters where, going round, positive ground begins after this side.
+                    // The outline enters through a side along which, counter-clockwise, positive ground ends.
                     if up[side] && !up[(side + 1) % 4] {
                         let out =
                             (1..4).map(|k| (side + k) % 4).find(|s| !up[*s] && up[(s + 1) % 4]);
@@ -125,7 +125,7 @@ impl ContourWalk {
         ring
     }
 
-    /// Where the value passes zero on a side of a square.
+    /// Returns the point on a side of a square where the value crosses zero.
     fn zero_crossing(
         &self,
         column: usize,
@@ -145,7 +145,7 @@ impl ContourWalk {
     }
 }
 
-/// The same outlines as regions, each an outer ring followed by its holes, smoothed; specks are left out.
+/// Groups outlines into regions, each an outer ring followed by its holes, smoothed. Tiny rings are dropped.
 pub(crate) fn group_regions(rings: &[Vec<Point>], tolerance: f64) -> Vec<Vec<Vec<Point>>> {
     let smoothed =
         rings.iter().filter(|ring| ring.len() > 8).map(|ring| smooth_ring(ring, tolerance));
@@ -160,7 +160,7 @@ pub(crate) fn group_regions(rings: &[Vec<Point>], tolerance: f64) -> Vec<Vec<Vec
     regions
 }
 
-/// Positive for a ring that runs counter-clockwise.
+/// Returns the area of a ring, positive if the ring is counter-clockwise.
 fn signed_area(ring: &[Point]) -> f64 {
     (0..ring.len()).map(|i| ring[i].cross_product(ring[(i + 1) % ring.len()])).sum::<f64>() / 2.0
 }
@@ -172,7 +172,7 @@ fn ring_encloses(ring: &[Point], p: Point) -> bool {
     (0..ring.len()).filter(|i| crosses(ring[*i], ring[(i + 1) % ring.len()])).count() % 2 == 1
 }
 
-/// A ring with its steps smoothed away and its needless points dropped.
+/// Smooths the steps of a ring and drops needless points.
 pub(crate) fn smooth_ring(ring: &[Point], tolerance: f64) -> Vec<Point> {
     let mut closed = ring.to_vec();
     closed.push(ring[0]);

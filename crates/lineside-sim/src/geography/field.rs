@@ -1,18 +1,18 @@
-//! Which way streets run and how close together, everywhere.
+//! The direction and density of streets at every point.
 //!
 //! Directions are a cross field, after the tensor fields of Chen et al., "Interactive Procedural Street Modeling"
-//! (2008): each district lays a grid at its own angle, the old town pulls rings and radials round itself, shores and
-//! main roads line up what is near them. As streets cross at right angles, all four directions of a crossing are one
-//! and the same value, (cos 4θ, sin 4θ), and the weighted sum has no seam anywhere.
+//! (2008): each district has a grid at its own angle, the old town adds rings and radials around itself, shores and
+//! main roads align the streets near them. As streets cross at right angles, all four directions of a crossing have the
+//! same value, (cos 4θ, sin 4θ), and the weighted sum has no seams.
 
 use super::plan::{District, DistrictCharacter};
 use super::plane::{MeasuredLine, Point, point_from_xy};
 use super::raster::Raster;
 use crate::noise;
 
-/// The field is worked out on a grid this wide (metres) and read between its points.
+/// The cell size of the grid on which the field is computed, in metres; values between grid points are interpolated.
 const CELL: f64 = 100.0;
-/// Main roads turn the streets within this distance, metres.
+/// The distance within which main roads align streets, in metres.
 const ROADSIDE: f64 = 450.0;
 
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub(crate) struct StreetField {
     corner: Point,
     width: usize,
     height: usize,
-    /// (cos 4θ, sin 4θ), not of length 1.
+    /// (cos 4θ, sin 4θ), not normalized.
     axes: Vec<Point>,
-    /// 0 in the country, 1 in the middle of town.
+    /// 0 in the country, 1 in the city centre.
     density: Vec<f32>,
 }
 
@@ -55,7 +55,7 @@ impl StreetField {
         field
     }
 
-    /// Adds the roads' own directions around them, strongest at the kerb.
+    /// Adds the directions of the roads around them, strongest at the kerb.
     fn follow_roads(&mut self, roads: &[MeasuredLine]) {
         for road in roads {
             let count = (road.total_length() / CELL) as usize;
@@ -99,7 +99,7 @@ impl StreetField {
         )
     }
 
-    /// Of the four directions of streets at a place, the one nearest to `heading`.
+    /// Returns the one of the four street directions at a point that is closest to `heading`.
     pub(crate) fn street_direction(&self, p: Point, heading: Point) -> Point {
         let axis = self.interpolate(p, |[a, b, c, d], tx, ty| {
             self.axes[a]
@@ -116,7 +116,7 @@ impl StreetField {
         }
     }
 
-    /// How built-up it is: 0 in the country, 1 in the middle of town.
+    /// Returns the built-up density: 0 in the country, 1 in the city centre.
     pub(crate) fn built_up_density(&self, p: Point) -> f64 {
         self.interpolate(p, |corners, tx, ty| {
             let [a, b, c, d] = corners.map(|i| f64::from(self.density[i]));
@@ -125,7 +125,7 @@ impl StreetField {
     }
 }
 
-/// The value of the crossing that has a street in this direction (of length 1): its angle times four.
+/// Returns the value of the crossing with a street in this direction (of length 1): its angle times four.
 fn crossing_vector(direction: Point) -> Point {
     let twice = point_from_xy(
         direction.x * direction.x - direction.y * direction.y,
@@ -141,7 +141,7 @@ struct DistrictGrid {
 }
 
 impl DistrictGrid {
-    /// A district's grid looks roughly towards the old town, as roads led there before streets were laid.
+    /// Returns the grid of a district, oriented roughly towards the old town, as the first roads led there.
     fn for_district(district: &District, key: u64) -> Self {
         let outward = district.place.y.atan2(district.place.x);
         let turn = (noise::unit_share(key) - 0.5) * 1.1;
@@ -162,13 +162,13 @@ fn street_axis(key: u64, p: Point, raster: &Raster, grids: &[DistrictGrid]) -> P
     let shore = raster.shore_distance(p).abs();
     let along_shore = crossing_vector(raster.inland_direction(p).unit_vector());
     sum = sum + along_shore * (1.1 * (-shore / 220.0).exp());
-    // A slow swirl takes the ruler's edge off every grid.
+    // A slow swirl bends every grid a little.
     let turn = noise::fractal_noise(key, p.x / 1_700.0, p.y / 1_700.0, 2) * 1.3;
     let (sin, cos) = turn.sin_cos();
     point_from_xy(sum.x * cos - sum.y * sin, sum.x * sin + sum.y * cos)
 }
 
-/// Districts are dense, fingers of houses follow the main roads, and the wedges between stay green.
+/// Computes the density: high in districts, with fingers of houses along the main roads and green wedges between them.
 fn compute_density(key: u64, p: Point, districts: &[District], roads: &[MeasuredLine]) -> f64 {
     let ragged = noise::fractal_noise(noise::mix_bits(key, 1), p.x / 900.0, p.y / 900.0, 3);
     let mut density: f64 = 0.0;
@@ -183,7 +183,7 @@ fn compute_density(key: u64, p: Point, districts: &[District], roads: &[Measured
         density = density.max(peak * (-away * away).exp());
     }
     let finger = 0.42 * (-(p.length() / 9_500.0).powi(4)).exp();
-    // Roads are far more work than districts, so they are asked only where they can still matter.
+    // Roads cost far more than districts, so they are evaluated only where they can still matter.
     if density < finger && finger > 0.02 {
         let near_road = roads.iter().map(|road| coarse_distance(road, p)).fold(f64::MAX, f64::min);
         density = density.max(finger * (-(near_road / 480.0).powi(2)).exp());
@@ -191,7 +191,7 @@ fn compute_density(key: u64, p: Point, districts: &[District], roads: &[Measured
     (density + ragged * 0.16).clamp(0.0, 1.0)
 }
 
-/// Distance to a line's points, which lie closer together than anyone would notice here.
+/// Returns the distance to a line's points, which are close enough to each other here.
 fn coarse_distance(line: &MeasuredLine, p: Point) -> f64 {
     line.points().iter().step_by(4).map(|q| q.distance_to(p)).fold(f64::MAX, f64::min)
 }

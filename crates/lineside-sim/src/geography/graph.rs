@@ -1,7 +1,7 @@
-//! The streets as a graph that buses and trams can be led through.
+//! The streets as a graph for routing buses and trams.
 //!
-//! Crossings are nodes and the pieces of street between them edges. Side streets are left out: nothing runs there, and
-//! the graph stays small enough to search from scratch for each line.
+//! Crossings are nodes, and the pieces of street between them are edges. Side streets are left out: no line uses them,
+//! and the graph stays small enough to be searched for each line.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,11 +10,11 @@ use super::grid::SpatialGrid;
 use super::plane::{MeasuredLine, Point, closest_on_segment, intersect_segments};
 use super::streets::{Street, StreetClass};
 
-/// Two crossings nearer than this are one, metres.
+/// Two crossings closer than this are one, in metres.
 const SNAP: f64 = 9.0;
-/// The end of a street joins another street that is this near, metres.
+/// The end of a street joins another street within this distance, in metres.
 const JOIN: f64 = 14.0;
-/// What a sharp turn costs, in metres of way.
+/// The cost of a sharp turn, in metres.
 const TURN_COST: f64 = 140.0;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct StreetEdge {
     pub(crate) b: u32,
     pub(crate) street: u32,
     pub(crate) class: StreetClass,
-    /// From a to b.
+    /// The line from a to b.
     pub(crate) line: MeasuredLine,
 }
 
@@ -31,11 +31,11 @@ pub(crate) struct StreetEdge {
 pub(crate) struct StreetGraph {
     pub(crate) nodes: Vec<Point>,
     pub(crate) edges: Vec<StreetEdge>,
-    /// Edges at each node.
+    /// The edges at each node.
     around: Vec<Vec<u32>>,
 }
 
-/// A piece of street among the cells.
+/// A piece of street in the spatial grid.
 #[derive(Clone, Copy)]
 struct StreetPiece {
     street: u32,
@@ -112,7 +112,7 @@ impl StreetGraph {
         self.around[b as usize].push(edge);
     }
 
-    /// Streets on islets and other pieces that no bus can reach lose their edges.
+    /// Removes the edges of streets that buses cannot reach, such as those on islets.
     fn keep_largest_component(&mut self) {
         let mut part = vec![u32::MAX; self.nodes.len()];
         let mut sizes: Vec<usize> = Vec::new();
@@ -149,12 +149,12 @@ impl StreetGraph {
         if edge.a == node { edge.b } else { edge.a }
     }
 
-    /// The edges that meet at a node.
+    /// Returns the edges that meet at a node.
     pub(crate) fn edges_at(&self, node: u32) -> &[u32] {
         &self.around[node as usize]
     }
 
-    /// The nearest node that can be reached from everywhere, with a preference for wide streets.
+    /// Returns the nearest node that can be reached from everywhere, with a preference for wide streets.
     pub(crate) fn nearest_node(&self, p: Point) -> u32 {
         let badness = |node: usize| {
             let best = self.around[node].iter().map(|e| self.edges[*e as usize].class).min();
@@ -169,7 +169,7 @@ impl StreetGraph {
         (0..self.nodes.len()).min_by(|a, b| badness(*a).total_cmp(&badness(*b))).unwrap_or(0) as u32
     }
 
-    /// The direction in which an edge leaves a node.
+    /// Returns the direction in which an edge leaves a node.
     pub(crate) fn leaving_direction(&self, edge: u32, node: u32) -> Point {
         let edge = &self.edges[edge as usize];
         let reach = edge.line.total_length().min(40.0);
@@ -181,16 +181,17 @@ impl StreetGraph {
         }
     }
 
-    /// The cheapest way between two nodes as edges, `weight` saying what a metre of an edge costs; turns cost extra.
+    /// Returns the cheapest path between two nodes as edges. `weight` is the cost per metre of an edge; turns cost
+    /// extra.
     ///
-    /// Searches over directed edges, so that turns can be told from going straight on. Cost: O(E log E).
+    /// Searches over directed edges, so that turns can be distinguished from going straight. O(E log E).
     pub(crate) fn find_cheapest_path(
         &self,
         from: u32,
         to: u32,
         weight: impl Fn(u32) -> f64,
     ) -> Option<Vec<u32>> {
-        // State 2·edge + (1 when run from b to a).
+        // The state is 2·edge, plus 1 in the direction from b to a.
         let mut cost = vec![f64::MAX; self.edges.len() * 2];
         let mut before = vec![u32::MAX; self.edges.len() * 2];
         let mut open = BinaryHeap::new();
@@ -246,7 +247,7 @@ impl StreetGraph {
         way
     }
 
-    /// The nodes that a way passes, from its begin to its end.
+    /// Returns the nodes along a path, from its start to its end.
     pub(crate) fn nodes_along_path(&self, from: u32, way: &[u32]) -> Vec<u32> {
         let mut nodes = vec![from];
         for edge in way {
@@ -255,7 +256,7 @@ impl StreetGraph {
         nodes
     }
 
-    /// The line along a way that begins at a node.
+    /// Returns the line along a path that starts at a node.
     pub(crate) fn line_along_path(&self, from: u32, way: &[u32]) -> MeasuredLine {
         let mut points = vec![self.nodes[from as usize]];
         let mut node = from;
@@ -272,7 +273,7 @@ impl StreetGraph {
     }
 }
 
-/// For each street the distances at which it is cut: its ends and wherever another meets it.
+/// Returns for each street the distances at which it is cut: its ends and its crossings.
 fn street_cut_distances(used: &[(u32, MeasuredLine)]) -> Vec<Vec<f64>> {
     let mut cells: SpatialGrid<StreetPiece> = SpatialGrid::new(60.0);
     for (street, (_, line)) in used.iter().enumerate() {
@@ -315,7 +316,7 @@ fn street_cut_distances(used: &[(u32, MeasuredLine)]) -> Vec<Vec<f64>> {
     }
     for list in &mut cuts {
         list.sort_by(f64::total_cmp);
-        // Cuts at (nearly) one place are one, but the ends stay where they are.
+        // Cuts at (nearly) one place are merged; the ends stay.
         list.dedup_by(|b, a| *b - *a < SNAP);
     }
     cuts

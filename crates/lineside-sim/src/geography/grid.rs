@@ -1,4 +1,4 @@
-//! A look-up of things by place: square cells of one size over the whole plane.
+//! A spatial index: square cells of one size over the whole plane.
 
 use super::plan;
 use super::plane::Point;
@@ -33,7 +33,7 @@ impl<T: Copy> SpatialGrid<T> {
         self.items[row * self.width + column].push(item);
     }
 
-    /// Inserts into every cell that the segment's bounding box touches.
+    /// Inserts an item into every cell that the segment's bounding box touches.
     pub(crate) fn insert_segment(&mut self, a: Point, b: Point, item: T) {
         let (c0, r0) = self.column_row(Point { x: a.x.min(b.x), y: a.y.min(b.y) });
         let (c1, r1) = self.column_row(Point { x: a.x.max(b.x), y: a.y.max(b.y) });
@@ -44,7 +44,7 @@ impl<T: Copy> SpatialGrid<T> {
         }
     }
 
-    /// Everything in the cells within `reach` of `p`; a segment may come more than once.
+    /// Returns the items in the cells within `reach` of `p`; an item may occur more than once.
     pub(crate) fn items_near(&self, p: Point, reach: f64) -> impl Iterator<Item = T> + '_ {
         let (c0, r0) = self.column_row(Point { x: p.x - reach, y: p.y - reach });
         let (c1, r1) = self.column_row(Point { x: p.x + reach, y: p.y + reach });

@@ -1,4 +1,4 @@
-//! The city's ground, water and streets, all of it a function of the seed.
+//! The city's ground, water and streets, all generated from the seed.
 
 mod base_map;
 mod contour;
@@ -22,7 +22,7 @@ use terrain::{Terrain, TerrainArea};
 use crate::names::{NamePool, StreetKind};
 use crate::noise;
 
-/// How many places are looked at for a green square.
+/// The number of candidates for green squares.
 const SQUARES_TRIED: usize = 900;
 
 /// The city without its transport.
@@ -32,7 +32,7 @@ pub(crate) struct Geography {
     pub(crate) terrain: Terrain,
     pub(crate) districts: Vec<District>,
     pub(crate) streets: Vec<Street>,
-    /// A name for each street; side streets and the ring road go without.
+    /// The name of each street; side streets and the ring road have none.
     pub(crate) street_names: Vec<String>,
     pub(crate) graph: StreetGraph,
     pub(crate) field: StreetField,
@@ -77,7 +77,7 @@ fn name_streets(seed: u64, streets: &[Street]) -> Vec<String> {
     streets.iter().enumerate().map(&mut name).collect()
 }
 
-/// The built-up area, and meadows between it and the sea.
+/// Returns the built-up area, and meadows between it and the sea.
 fn built_up_areas(seed: u64, raster: &Raster, field: &StreetField) -> Vec<TerrainArea> {
     let (centre, half) = (plan::EXTENT_CENTRE, plan::HALF_EXTENT);
     let key = noise::key_for_purpose(seed, "meadows");
@@ -96,7 +96,7 @@ fn built_up_areas(seed: u64, raster: &Raster, field: &StreetField) -> Vec<Terrai
     areas("meadow", meadows).chain(areas("urban", urban)).collect()
 }
 
-/// Little green squares and gardens all over town, in line with the streets around them.
+/// Returns small green squares and gardens all over town, aligned with the streets around them.
 fn lay_squares(
     seed: u64,
     raster: &Raster,
@@ -129,7 +129,7 @@ fn lay_squares(
     squares
 }
 
-/// The plan's districts, moved a little by the seed but never into the water.
+/// Returns the plan's districts, moved a little by the seed but never into the water.
 fn place_districts(seed: u64, raster: &Raster) -> Vec<District> {
     let key = noise::key_for_purpose(seed, "districts");
     let place = |i: usize, district: &District| {
@@ -141,7 +141,7 @@ fn place_districts(seed: u64, raster: &Raster) -> Vec<District> {
     plan::DISTRICTS.iter().enumerate().map(|(i, d)| District { place: place(i, d), ..*d }).collect()
 }
 
-/// Smooth roads through the districts of the plan, each with a few bends of its own.
+/// Returns smooth roads through the districts of the plan, each with a few bends.
 fn lay_main_roads(seed: u64, districts: &[District]) -> Vec<MeasuredLine> {
     let key = noise::key_for_purpose(seed, "roads");
     let bend = |a: Point, b: Point, share: f64, i: u64| {

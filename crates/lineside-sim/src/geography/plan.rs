@@ -1,23 +1,23 @@
-//! The plan of the city as a surveyor would sketch it: coast, river, islands, harbour, districts and main roads.
+//! The plan of the city: coast, river, islands, harbour, districts and main roads.
 //!
-//! What a seed changes is laid over this plan elsewhere (the wobble of the coast, where the districts lie exactly,
-//! every street but the main ones, all traffic), so each city is another one and every one has a river to cross.
+//! A seed varies this plan elsewhere (the coast's details, the exact positions of districts, all streets except the
+//! main roads, all traffic), so each city differs and every one has a river to cross.
 
 use super::plane::{Point, point_from_xy};
 
-/// The name of the city; the river is the Lind, the island Sandrey, and neither is on any other map.
+/// The name of the city. The river is the Lind and the island Sandrey; neither is on any other map.
 pub(crate) const CITY: &str = "Lindhaven";
 
 /// The plane's origin: on the Dogger Bank in the North Sea, dry land until about 8,000 years ago and open water today,
-/// so that the city is at home between real coasts and in nobody's way.
+/// so that the city is between real coasts and covers no real place.
 pub(crate) const ORIGIN: (f64, f64) = (54.72, 2.06);
 
 /// Half the width and height of everything that is drawn and routed.
 pub(crate) const HALF_EXTENT: Point = point_from_xy(21_500.0, 19_000.0);
-/// The middle of it, as the city lies at the island's south coast.
+/// The centre of that extent, as the city is at the island's south coast.
 pub(crate) const EXTENT_CENTRE: Point = point_from_xy(-700.0, 2_900.0);
 
-/// What a district is like, which decides its names, its streets and its demand.
+/// The character of a district, which determines its names, streets and demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DistrictCharacter {
     Core,
@@ -42,7 +42,7 @@ impl DistrictCharacter {
 pub(crate) struct District {
     pub(crate) name: &'static str,
     pub(crate) place: Point,
-    /// How far its streets reach, in metres.
+    /// The reach of its streets, in metres.
     pub(crate) reach: f64,
     pub(crate) character: DistrictCharacter,
 }
@@ -59,7 +59,7 @@ const fn define_district(
 
 use DistrictCharacter::{Core, Inner, Suburb, Town};
 
-/// Indices into [`DISTRICTS`] are used by the lines' plans.
+/// The districts. The plans of lines refer to them by index.
 pub(crate) const DISTRICTS: [District; 27] = [
     define_district("Old Town", 0.0, 40.0, 900.0, Core),
     define_district("Northgate", 550.0, 2_450.0, 1_300.0, Inner),
@@ -138,10 +138,10 @@ pub(crate) const COAST: [Point; 44] = [
     point_from_xy(16_900.0, -1_700.0),
 ];
 
-/// Where the coast is built up with quays and hardly wobbles: its middle and its reach.
+/// The waterfront with quays, where the coast hardly varies: its centre and its reach.
 pub(crate) const WATERFRONT: (Point, f64) = (point_from_xy(1_500.0, -3_600.0), 6_500.0);
 
-/// Islets in the bay: middle, half length, half width, and the direction of the length in degrees from east.
+/// Islets in the bay: centre, half length, half width, and the direction of the length in degrees from east.
 pub(crate) const ISLETS: [(&str, Point, f64, f64, f64); 4] = [
     ("Gull Holm", point_from_xy(-1_900.0, -8_300.0), 900.0, 420.0, 20.0),
     ("Eider Skerry", point_from_xy(3_700.0, -10_300.0), 480.0, 260.0, -30.0),
@@ -149,7 +149,7 @@ pub(crate) const ISLETS: [(&str, Point, f64, f64, f64); 4] = [
     ("Lantern Rock", point_from_xy(700.0, -12_900.0), 210.0, 150.0, 0.0),
 ];
 
-/// Breakwaters that shelter the harbour: lines with their half width in metres.
+/// Breakwaters of the harbour: lines with their half width in metres.
 pub(crate) const MOLES: [(&[Point], f64); 3] = [
     (
         &[
@@ -179,7 +179,7 @@ pub(crate) const MOLES: [(&[Point], f64); 3] = [
     ),
 ];
 
-/// Harbour basins: the middle of the seaward end, width, length and the direction inland in degrees from east.
+/// Harbour basins: the centre of the seaward end, width, length and the direction inland in degrees from east.
 pub(crate) const BASINS: [(Point, f64, f64, f64); 7] = [
     (point_from_xy(1_950.0, -4_350.0), 130.0, 620.0, 84.0),
     (point_from_xy(2_720.0, -4_420.0), 170.0, 800.0, 84.0),
@@ -190,7 +190,7 @@ pub(crate) const BASINS: [(Point, f64, f64, f64); 7] = [
     (point_from_xy(-5_150.0, -4_150.0), 150.0, 420.0, 62.0),
 ];
 
-/// The middle line of the river from its lake to the bay, with half the width of water at each point.
+/// The centre line of the river from its lake to the bay, with half the width of water at each point.
 pub(crate) const RIVER: [(Point, f64); 17] = [
     (point_from_xy(8_600.0, 13_300.0), 50.0),
     (point_from_xy(9_300.0, 10_700.0), 60.0),
@@ -218,7 +218,7 @@ pub(crate) const RIVER_ISLANDS: [(&str, f64, f64, f64); 3] = [
     ("Swan Eyot", 3_050.0, 300.0, 60.0),
 ];
 
-/// The river's tributary from a lake in the north-west: middle line and half width.
+/// The river's tributary from a lake in the north-west: centre line and half width.
 pub(crate) const TRIBUTARY: [(Point, f64); 10] = [
     (point_from_xy(-8_700.0, 10_150.0), 20.0),
     (point_from_xy(-6_700.0, 8_300.0), 20.0),
@@ -245,7 +245,7 @@ pub(crate) const CANAL: [Point; 8] = [
 ];
 pub(crate) const CANAL_HALF_WIDTH: f64 = 22.0;
 
-/// Lakes: name, middle, half length, half width, direction of the length in degrees from east.
+/// Lakes: name, centre, half length, half width, direction of the length in degrees from east.
 pub(crate) const LAKES: [(&str, Point, f64, f64, f64); 6] = [
     ("Lindmere", point_from_xy(8_600.0, 13_400.0), 1_500.0, 800.0, 35.0),
     ("Skelmere", point_from_xy(-8_900.0, 10_300.0), 1_700.0, 760.0, -35.0),
@@ -255,7 +255,7 @@ pub(crate) const LAKES: [(&str, Point, f64, f64, f64); 6] = [
     ("Thornmere", point_from_xy(-13_700.0, 5_400.0), 760.0, 430.0, 20.0),
 ];
 
-/// Parks and woods: name, middle, half length, half width, direction in degrees from east, and whether it is a wood.
+/// Parks and woods: name, centre, half length, half width, direction in degrees from east, and true for a wood.
 pub(crate) const PARKS: [(&str, Point, f64, f64, f64, bool); 24] = [
     ("Castle Gardens", point_from_xy(-520.0, -330.0), 150.0, 95.0, 55.0, false),
     ("King's Park", point_from_xy(-4_550.0, 350.0), 820.0, 420.0, 15.0, false),
@@ -283,14 +283,14 @@ pub(crate) const PARKS: [(&str, Point, f64, f64, f64, bool); 24] = [
     ("Skelmere Wood", point_from_xy(-11_300.0, 11_900.0), 1_300.0, 900.0, -40.0, true),
 ];
 
-/// Beaches on the open shores of the bay: where along the coast, and how far to either side.
+/// Beaches on the open shores of the bay: the centre along the coast, and the reach to either side.
 pub(crate) const BEACHES: [(Point, f64); 3] = [
     (point_from_xy(-9_300.0, -8_600.0), 1_700.0),
     (point_from_xy(8_600.0, -8_000.0), 2_000.0),
     (point_from_xy(-6_600.0, -4_400.0), 900.0),
 ];
 
-/// The middle of the airport.
+/// The centre of the airport.
 pub(crate) const AIRPORT: Point = point_from_xy(13_700.0, -2_900.0);
 /// The runway's direction in degrees from east.
 pub(crate) const RUNWAY_DIRECTION: f64 = 52.0;

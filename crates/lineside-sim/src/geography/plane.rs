@@ -1,11 +1,11 @@
-//! The city's flat plane in metres (x east, y north of the middle of the old town), lines on it, and its place on Earth.
+//! The city's plane in metres (x east, y north of the centre of the old town), lines on it, and its position on Earth.
 //!
 //! The plane is small enough that an equirectangular projection about its origin errs by less than the width of a
-//! street, so everything else here may think in metres.
+//! street, so all other modules use metres.
 
 use std::ops::{Add, Mul, Sub};
 
-/// Metres per degree of latitude on the sphere of GTFS consumers.
+/// Metres per degree of latitude on the sphere that GTFS consumers use.
 const METRES_PER_DEGREE: f64 = 111_195.0;
 
 /// A point or a vector of the plane, in metres.
@@ -50,7 +50,7 @@ impl Point {
     }
 
     pub(crate) fn length(self) -> f64 {
-        // A city is far from where squares overflow, and this is several times faster than `hypot`.
+        // Squares cannot overflow at this scale, and this is several times faster than `hypot`.
         self.dot_product(self).sqrt()
     }
 
@@ -58,13 +58,13 @@ impl Point {
         (self - other).length()
     }
 
-    /// The vector of length 1 in this direction; east for a vector of no length.
+    /// Returns the vector of length 1 in this direction; east for a zero vector.
     pub(crate) fn unit_vector(self) -> Self {
         let length = self.length();
         if length < 1e-9 { point_from_xy(1.0, 0.0) } else { self * (1.0 / length) }
     }
 
-    /// A quarter turn to the left.
+    /// Returns the vector turned left by 90 degrees.
     pub(crate) fn left_normal(self) -> Self {
         point_from_xy(-self.y, self.x)
     }
@@ -73,18 +73,18 @@ impl Point {
         self + (other - self) * share
     }
 
-    /// The vector of length 1 at an angle counted from east to north, in radians.
+    /// Returns the vector of length 1 at an angle from east to north, in radians.
     pub(crate) fn from_angle(angle: f64) -> Self {
         point_from_xy(angle.cos(), angle.sin())
     }
 
-    /// Compass bearing of this vector: degrees clockwise from north, 0 ≤ bearing < 360.
+    /// Returns the compass bearing: degrees clockwise from north, 0 ≤ bearing < 360.
     pub(crate) fn bearing(self) -> f64 {
         self.x.atan2(self.y).to_degrees().rem_euclid(360.0)
     }
 }
 
-/// Where the plane lies on Earth.
+/// The projection of the plane onto the Earth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Projection {
     lat: f64,
@@ -97,7 +97,7 @@ impl Projection {
         Self { lat, lon, metres_per_degree_lon: METRES_PER_DEGREE * lat.to_radians().cos() }
     }
 
-    /// Latitude and longitude in degrees.
+    /// Returns latitude and longitude in degrees.
     pub(crate) fn to_lat_lon(self, p: Point) -> (f64, f64) {
         (self.lat + p.y / METRES_PER_DEGREE, self.lon + p.x / self.metres_per_degree_lon)
     }
@@ -111,7 +111,7 @@ impl Projection {
     }
 }
 
-/// A line with its distances, so that places along it are found by distance.
+/// A line with cumulative distances, so that points along it can be found by distance.
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredLine {
     points: Vec<Point>,
@@ -119,7 +119,7 @@ pub(crate) struct MeasuredLine {
 }
 
 impl MeasuredLine {
-    /// At least one point is expected; a line of one point has length 0.
+    /// Creates a line of at least one point; a line of one point has length 0.
     pub(crate) fn new(mut points: Vec<Point>) -> Self {
         points.dedup_by(|b, a| a.distance_to(*b) < 0.5);
         let mut along = Vec::with_capacity(points.len());
@@ -137,7 +137,7 @@ impl MeasuredLine {
         &self.points
     }
 
-    /// Distance from the line's begin at each point.
+    /// Returns the distance of each point from the start.
     pub(crate) fn distances_along(&self) -> &[f64] {
         &self.along
     }
@@ -146,7 +146,7 @@ impl MeasuredLine {
         self.along.last().copied().unwrap_or(0.0)
     }
 
-    /// The place at a distance from the begin and the direction there; clamped to the line's ends.
+    /// Returns the point at a distance from the start and the direction there; clamped to the ends.
     pub(crate) fn point_and_direction_at(&self, distance: f64) -> (Point, Point) {
         let next =
             self.along.partition_point(|d| *d <= distance).clamp(1, self.points.len().max(2) - 1);
@@ -162,7 +162,7 @@ impl MeasuredLine {
         self.point_and_direction_at(distance).0
     }
 
-    /// The distance along the line of the place nearest to `p`, and how far away that is.
+    /// Returns the distance along the line of the point nearest to `p`, and its distance from `p`.
     pub(crate) fn nearest_distance(&self, p: Point) -> (f64, f64) {
         let mut best = (0.0, f64::MAX);
         for (i, pair) in self.points.windows(2).enumerate() {
@@ -175,7 +175,7 @@ impl MeasuredLine {
         best
     }
 
-    /// The part between two distances, both clamped to the line.
+    /// Returns the part between two distances, both clamped to the line.
     pub(crate) fn slice_between(&self, from: f64, to: f64) -> Vec<Point> {
         let mut part = vec![self.point_at(from)];
         for (point, distance) in self.points.iter().zip(&self.along) {
@@ -188,7 +188,7 @@ impl MeasuredLine {
     }
 }
 
-/// The nearest point of the segment a–b to `p`, and its share of the way from a to b.
+/// Returns the point on the segment a–b nearest to `p`, and its share of the way from a to b.
 pub(crate) fn closest_on_segment(p: Point, a: Point, b: Point) -> (Point, f64) {
     let ab = b - a;
     let square = ab.dot_product(ab);
@@ -197,7 +197,7 @@ pub(crate) fn closest_on_segment(p: Point, a: Point, b: Point) -> (Point, f64) {
     (a.point_towards(b, share), share)
 }
 
-/// Where the segments a–b and c–d meet, as the share of the way from a to b and from c to d.
+/// Returns the intersection of the segments a–b and c–d, as the share of the way from a to b and from c to d.
 pub(crate) fn intersect_segments(a: Point, b: Point, c: Point, d: Point) -> Option<(f64, f64)> {
     let (r, s) = (b - a, d - c);
     let turn = r.cross_product(s);
@@ -209,7 +209,8 @@ pub(crate) fn intersect_segments(a: Point, b: Point, c: Point, d: Point) -> Opti
     ((0.0..=1.0).contains(&first) && (0.0..=1.0).contains(&second)).then_some((first, second))
 }
 
-/// A smooth line through all the points (centripetal enough for evenly placed ones), a point every `step` metres.
+/// Returns a smooth line through all the points (centripetal enough for evenly spaced ones), with a point every `step`
+/// metres.
 pub(crate) fn smooth_spline(points: &[Point], closed: bool, step: f64) -> Vec<Point> {
     let n = points.len();
     if n < 3 {
@@ -239,7 +240,7 @@ pub(crate) fn smooth_spline(points: &[Point], closed: bool, step: f64) -> Vec<Po
     line
 }
 
-/// Centripetal Catmull–Rom: no loops and no overshoot however unevenly the points lie.
+/// Evaluates a centripetal Catmull–Rom spline: no loops and no overshoot, however uneven the spacing.
 fn catmull_rom(p: [Point; 4], share: f64) -> Point {
     let knot = |t: f64, a: Point, b: Point| t + a.distance_to(b).sqrt().max(1e-3);
     let t0 = 0.0;
@@ -256,14 +257,14 @@ fn catmull_rom(p: [Point; 4], share: f64) -> Point {
 }
 
 impl MeasuredLine {
-    /// The same way with a point about every `step` metres.
+    /// Returns the line with a point about every `step` metres.
     pub(crate) fn resample_evenly(&self, step: f64) -> Vec<Point> {
         let count = (self.total_length() / step).ceil().max(1.0) as usize;
         (0..=count).map(|i| self.point_at(self.total_length() * i as f64 / count as f64)).collect()
     }
 }
 
-/// Rounds corners by cutting them (Chaikin), keeping both ends.
+/// Rounds corners by cutting them (Chaikin); both ends stay.
 pub(crate) fn round_corners(points: &[Point], rounds: usize) -> Vec<Point> {
     let mut line = points.to_vec();
     for _ in 0..rounds {
@@ -281,7 +282,7 @@ pub(crate) fn round_corners(points: &[Point], rounds: usize) -> Vec<Point> {
     line
 }
 
-/// Drops the points that lie within `tolerance` metres of the line without them (Douglas–Peucker).
+/// Drops points within `tolerance` metres of the simplified line (Douglas–Peucker).
 pub(crate) fn simplify_line(points: &[Point], tolerance: f64) -> Vec<Point> {
     if points.len() < 3 {
         return points.to_vec();
@@ -312,7 +313,7 @@ pub(crate) fn simplify_line(points: &[Point], tolerance: f64) -> Vec<Point> {
     points.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(point, _)| *point).collect()
 }
 
-/// The direction at each point of a polyline: the mean of the ways in and out.
+/// Returns the direction at each point of a polyline: the mean of the directions in and out.
 pub(crate) fn line_directions(points: &[Point]) -> Vec<Point> {
     (0..points.len())
         .map(|i| {
@@ -321,7 +322,7 @@ pub(crate) fn line_directions(points: &[Point]) -> Vec<Point> {
         .collect()
 }
 
-/// A ring with twice `half_width` round a line; the width may change along it.
+/// Returns a ring of twice `half_width` around a line; the width may vary along it.
 pub(crate) fn ribbon_ring(line: &[Point], half_width: impl Fn(usize) -> f64) -> Vec<Point> {
     let directions = line_directions(line);
     let side = |i: usize, sign: f64| line[i] + directions[i].left_normal() * (half_width(i) * sign);

@@ -1,18 +1,18 @@
-//! What lies where, in squares of 25 m: land, sea, river, still water or park; and how far it is to the shore.
+//! A raster of 25 m squares with their cover (land, sea, river, still water or park) and their distance to the shore.
 
 use super::plane::{Point, point_from_xy};
 
-/// The side of a square in metres: a canal of 44 m is still seen, and the whole island fits in 10 MB.
+/// The side of a square in metres: a canal of 44 m is still visible, and the whole island fits in 10 MB.
 const CELL: f64 = 25.0;
 
-/// What covers a square.
+/// The cover of a square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroundCover {
     Sea,
     Land,
-    /// Flowing water, which may be bridged.
+    /// Flowing water, which can be bridged.
     River,
-    /// Lakes and harbour basins, which may not.
+    /// Lakes and harbour basins, which cannot be bridged.
     Still,
     Park,
     Wood,
@@ -35,7 +35,7 @@ pub(crate) struct Raster {
 }
 
 impl Raster {
-    /// All sea.
+    /// Returns a raster of sea only.
     pub(crate) fn new(centre: Point, half: Point) -> Self {
         let (width, height) = ((half.x * 2.0 / CELL) as usize, (half.y * 2.0 / CELL) as usize);
         let cells = width * height;
@@ -48,7 +48,7 @@ impl Raster {
         }
     }
 
-    /// Covers what the rings enclose (even-odd, so an inner ring is a hole), where `over` lets it.
+    /// Sets the cover within the rings (even-odd, so an inner ring is a hole), where `over` accepts the old cover.
     pub(crate) fn fill_rings(
         &mut self,
         rings: &[Vec<Point>],
@@ -87,7 +87,7 @@ impl Raster {
         }
     }
 
-    /// Measures the distances to the shore anew; called once everything wet is in place.
+    /// Measures the distances to the shore. Called once all water is in place.
     pub(crate) fn measure_shore(&mut self) {
         let to_water = self.distance_transform(|cover| cover.is_water());
         let to_land = self.distance_transform(|cover| !cover.is_water());
@@ -96,7 +96,7 @@ impl Raster {
         }
     }
 
-    /// Distance of each square to the nearest one that is wanted, in squares: two sweeps with the weights 1 and √2.
+    /// Returns the distance of each square to the nearest wanted one, in squares: two sweeps with the weights 1 and √2.
     fn distance_transform(&self, wanted: impl Fn(GroundCover) -> bool) -> Vec<f32> {
         let mut distance: Vec<f32> =
             self.cover.iter().map(|c| if wanted(*c) { 0.0 } else { f32::MAX }).collect();
@@ -130,7 +130,7 @@ impl Raster {
         row.clamp(0, self.height as isize - 1) as usize * self.width + column
     }
 
-    /// What is at a place; sea beyond the edge.
+    /// Returns the cover at a point; sea outside the raster.
     pub(crate) fn cover_at(&self, p: Point) -> GroundCover {
         let local = (p - self.corner) * (1.0 / CELL);
         if local.x < 0.0
@@ -143,7 +143,7 @@ impl Raster {
         self.cover[self.square_index(local.x as isize, local.y as isize)]
     }
 
-    /// Metres to the shore at a place, between the squares' middles: positive on land, negative on water.
+    /// Returns the metres to the shore at a point, interpolated: positive on land, negative on water.
     pub(crate) fn shore_distance(&self, p: Point) -> f64 {
         let local = (p - self.corner) * (1.0 / CELL) - point_from_xy(0.5, 0.5);
         let (column, row) = (local.x.floor(), local.y.floor());
@@ -156,13 +156,13 @@ impl Raster {
         low * (1.0 - ty) + high * ty
     }
 
-    /// The direction in which the shore recedes fastest.
+    /// Returns the direction in which the distance to the shore grows fastest.
     pub(crate) fn inland_direction(&self, p: Point) -> Point {
         let slope = |d: Point| self.shore_distance(p + d) - self.shore_distance(p - d);
         point_from_xy(slope(point_from_xy(60.0, 0.0)), slope(point_from_xy(0.0, 60.0)))
     }
 
-    /// The nearest place on the way of a widening spiral that `accept` takes.
+    /// Returns the first point along a widening spiral that `accept` accepts.
     pub(crate) fn find_point_near(
         &self,
         p: Point,

@@ -1,8 +1,8 @@
-//! Streets: traced through the field of directions, the main roads first and then ever finer ones between them.
+//! Streets, traced through the field of directions: the main roads first, then ever finer ones between them.
 //!
-//! Each tier is traced like stream lines placed at an even distance (Jobard and Lefer, 1997): new ones start beside
-//! those that are there, keep their distance from what runs parallel, stop at water and parks, and end at a crossing
-//! where they can. Wide roads may leap a river; that is a bridge.
+//! Each tier is traced like evenly spaced streamlines (Jobard and Lefer, 1997): new streets start next to existing
+//! ones, stay apart from parallel ones, stop at water and parks, and end at a crossing if possible. Wide roads may
+//! cross a river by a bridge.
 
 use std::collections::VecDeque;
 
@@ -40,25 +40,25 @@ impl StreetClass {
 #[derive(Debug)]
 pub(crate) struct Street {
     pub(crate) class: StreetClass,
-    /// Runs along the water.
+    /// True if the street runs along the water.
     pub(crate) quay: bool,
     pub(crate) points: Vec<Point>,
 }
 
-/// What a tier of streets does.
+/// The rules of a tier of streets.
 struct StreetTier {
     class: StreetClass,
-    /// Distance between parallel ones in the middle of town, metres.
+    /// The distance between parallel streets in the city centre, in metres.
     apart: f64,
-    /// How much farther apart they are in the country.
+    /// The factor by which they are farther apart in the country.
     stretch: f64,
-    /// The density of the town in which they are laid.
+    /// The built-up density in which they are laid.
     density: std::ops::Range<f64>,
     length: std::ops::Range<f64>,
-    /// The widest water they leap and how far their bridges are from others, metres.
+    /// The widest water that they cross, and the distance between bridges, in metres.
     bridge: f64,
     bridge_apart: f64,
-    /// The chance to end where they meet a wider street.
+    /// The chance to end at a wider street.
     ends_at_wider: f64,
     crosses_parks: bool,
 }
@@ -110,25 +110,25 @@ const TIERS: [StreetTier; 4] = [
     },
 ];
 
-/// The length of one step of tracing, metres.
+/// The length of a tracing step, in metres.
 const STEP: f64 = 22.0;
-/// A parallel street nearer than this share of the wanted distance ends the tracing.
+/// A parallel street closer than this share of the wanted distance ends the tracing.
 const TOO_NEAR: f64 = 0.55;
-/// No street runs nearer to the shore than this, metres.
+/// The smallest distance of streets from the shore, in metres.
 const SHORE_MIN: f64 = 16.0;
-/// Streets along the water run this far from it, metres.
+/// The distance of quays from the water, in metres.
 const QUAY: f64 = 42.0;
-/// Bound on the seeds tried per tier, so that no field can keep us busy.
+/// The largest number of seeds per tier, which bounds the work for any field.
 const SEEDS_MAX: usize = 400_000;
 
-/// A traced point: where, and which way.
+/// A traced point with its direction.
 #[derive(Clone, Copy)]
 struct TraceMark {
     p: Point,
     direction: Point,
 }
 
-/// A traced step, to be crossed.
+/// A traced step, for crossings.
 #[derive(Clone, Copy)]
 struct TraceSegment {
     a: Point,
@@ -145,16 +145,16 @@ pub(crate) struct StreetTracer<'a> {
     bridges: Vec<Point>,
 }
 
-/// Why a trace came to its end.
+/// The reason why a trace ended.
 #[derive(Clone, Copy, PartialEq)]
 enum TraceEnd {
-    /// At a street that was there before.
+    /// At an existing street.
     Crossing,
-    /// Beside a parallel one, at its greatest length, at the edge of town.
+    /// Next to a parallel street, at the greatest length, or at the edge of town.
     Open,
     /// At water or a park.
     Blocked,
-    /// Back where it began.
+    /// At its own start.
     Closed,
 }
 
@@ -171,7 +171,7 @@ impl<'a> StreetTracer<'a> {
         }
     }
 
-    /// All streets of the city: the given main roads, quays along the given banks (land on their right or left alike),
+    /// Traces all streets of the city: the given main roads, quays along the given banks (with land on either side),
     /// then each tier.
     pub(crate) fn trace_streets(
         mut self,
@@ -193,7 +193,7 @@ impl<'a> StreetTracer<'a> {
         self.streets
     }
 
-    /// Streets along the water wherever there is a town to walk in.
+    /// Lays a quay along the water where it is built up.
     fn lay_quay(&mut self, bank: &[Point]) {
         let quay: Vec<Point> = bank
             .iter()
@@ -263,7 +263,7 @@ impl<'a> StreetTracer<'a> {
         }
     }
 
-    /// Puts a street's points among the marks, and seeds beside it.
+    /// Adds a street's points to the marks, and seeds next to it.
     fn mark_street(
         &mut self,
         tier: &StreetTier,
@@ -278,7 +278,7 @@ impl<'a> StreetTracer<'a> {
                 let aside = direction.left_normal() * self.street_spacing(tier, *p);
                 seeds.push_back((*p + aside, direction));
                 seeds.push_back((*p - aside, direction));
-                // Streets also start across, from the kerb of this one.
+                // Streets also start across this one, from its kerb.
                 seeds.push_back((*p + direction.left_normal() * STEP, direction.left_normal()));
                 seeds.push_back((
                     *p - direction.left_normal() * STEP,
@@ -288,7 +288,7 @@ impl<'a> StreetTracer<'a> {
         }
     }
 
-    /// Seeds all over, in random order, so that no corner without a street is left out.
+    /// Returns seeds everywhere, in random order, so that no area is left without streets.
     fn scatter_seeds(&mut self, tier: &StreetTier) -> Vec<(Point, Point)> {
         let spacing = tier.apart * 1.1;
         let (centre, half) = (plan::EXTENT_CENTRE, plan::HALF_EXTENT);
@@ -306,7 +306,7 @@ impl<'a> StreetTracer<'a> {
         seeds
     }
 
-    /// Whether a street of this tier may run here.
+    /// Returns true if a street of this tier may run here.
     fn is_street_allowed(&self, tier: &StreetTier, p: Point) -> bool {
         let dry = match self.raster.cover_at(p) {
             GroundCover::Land => true,
@@ -318,7 +318,7 @@ impl<'a> StreetTracer<'a> {
             && !is_at_airport(p)
     }
 
-    /// Whether something parallel is already here.
+    /// Returns true if a parallel street is already here.
     fn has_parallel_near(
         &self,
         tier: &StreetTier,
@@ -400,7 +400,7 @@ impl<'a> StreetTracer<'a> {
         (self.finish_trace(tier, trail, heading, end), end)
     }
 
-    /// Ends a trace well: at its last crossing, or on at the next one if that is near; some ends stay blind alleys.
+    /// Finishes a trace at its last crossing, or extends it to the next one if near; some ends remain dead ends.
     fn finish_trace(
         &mut self,
         tier: &StreetTier,
@@ -424,7 +424,7 @@ impl<'a> StreetTracer<'a> {
         trail.points
     }
 
-    /// Looks straight on for a street to end at.
+    /// Searches straight ahead for a street to end at.
     fn find_crossing_ahead(
         &self,
         tier: &StreetTier,
@@ -448,7 +448,7 @@ impl<'a> StreetTracer<'a> {
         None
     }
 
-    /// Where the way from a to b first meets a street that is already there, and that street's class.
+    /// Returns the first intersection of the segment from a to b with an existing street, and that street's class.
     fn find_first_crossing(&self, a: Point, b: Point) -> Option<(Point, StreetClass)> {
         self.segments
             .items_near(a.point_towards(b, 0.5), STEP)
@@ -458,7 +458,7 @@ impl<'a> StreetTracer<'a> {
             .map(|(share, class)| (a.point_towards(b, share), class))
     }
 
-    /// The other bank, if the water ahead flows, is narrow enough and has no bridge near.
+    /// Returns the other bank, if the water ahead flows, is narrow enough and has no bridge nearby.
     fn find_bridge_end(&mut self, tier: &StreetTier, from: Point, heading: Point) -> Option<Point> {
         if tier.bridge == 0.0 {
             return None;
@@ -496,7 +496,7 @@ fn is_at_airport(p: Point) -> bool {
 /// One half of a street while it is traced.
 struct StreetTrail {
     points: Vec<Point>,
-    /// How many points came before the last crossing, and where it is.
+    /// The number of points before the last crossing, and its position.
     last_crossing: Option<(usize, Point)>,
 }
 
@@ -506,7 +506,7 @@ impl StreetTrail {
         self.points.push(place);
     }
 
-    /// Whether it has come round to its own side.
+    /// Returns true if the trail has come back to itself.
     fn meets_itself(&self, least: f64) -> bool {
         let behind = (least * 3.0 / STEP) as usize + 4;
         let n = self.points.len();

@@ -1,4 +1,4 @@
-//! The ground the city stands on: the plan's coast, river, lakes and parks, wobbled by the seed and cut out as rings.
+//! The terrain: the plan's coast, river, lakes and parks as rings, varied by the seed.
 
 use super::contour::{smooth_ring, trace_outlines};
 use super::plan;
@@ -8,10 +8,10 @@ use super::plane::{
 use super::raster::{GroundCover, Raster};
 use crate::noise;
 
-/// A closed line without its first point repeated.
+/// A closed line without a repeated first point.
 pub(crate) type Ring = Vec<Point>;
 
-/// A piece of ground or water with a class of its own.
+/// A piece of ground or water with a class.
 #[derive(Debug)]
 pub(crate) struct TerrainArea {
     /// `island`, `islet`, `mole`; `river`, `stream`, `canal`, `lake`, `basin`; `park`, `wood`, `square`; `beach`, `port`,
@@ -27,7 +27,7 @@ pub(crate) struct Terrain {
     pub(crate) land: Vec<TerrainArea>,
     pub(crate) water: Vec<TerrainArea>,
     pub(crate) parks: Vec<TerrainArea>,
-    /// Ground with another colour, such as beaches and the airport.
+    /// Ground of another colour, such as beaches and the airport.
     pub(crate) grounds: Vec<TerrainArea>,
     pub(crate) raster: Raster,
 }
@@ -59,7 +59,7 @@ impl Terrain {
         Self { land, water, parks, grounds, raster }
     }
 
-    /// Adds small parks, which streets will go round.
+    /// Adds small parks, which streets go around.
     pub(crate) fn add_squares(&mut self, squares: Vec<TerrainArea>) {
         for square in &squares {
             self.raster
@@ -68,7 +68,7 @@ impl Terrain {
         self.parks.extend(squares);
     }
 
-    /// The lines along which a town has quays: the coast, the river's banks, the old town's shore.
+    /// Returns the lines along which a town has quays: the coast, the river's banks, the old town's shore.
     pub(crate) fn quay_banks(&self) -> impl Iterator<Item = &[Point]> {
         self.water[0].rings[..2].iter().chain(&self.land[0].rings).map(Vec::as_slice)
     }
@@ -78,7 +78,7 @@ fn terrain_area(class: &'static str, name: Option<&'static str>, ring: Ring) -> 
     TerrainArea { class, name, rings: vec![ring] }
 }
 
-/// Moves each point of a ring sideways by noise of its own place: bays `scale` metres wide first, then coves, then rocks.
+/// Moves each point of a ring sideways by noise at its position: bays `scale` metres wide, then coves, then rocks.
 fn wobble_ring(ring: Vec<Point>, key: u64, scale: f64, strength: impl Fn(Point) -> f64) -> Ring {
     let n = ring.len();
     (0..n)
@@ -141,7 +141,7 @@ fn water_areas(key: u64) -> Vec<TerrainArea> {
     for (mouth, width, length, degrees) in plan::BASINS {
         let inland = Point::from_angle(degrees.to_radians());
         let side = inland.left_normal() * (width / 2.0);
-        // The seaward end reaches out beyond any wobble of the quay.
+        // The seaward end extends beyond any variation of the quay.
         let (out, end) = (mouth - inland * 260.0, mouth + inland * length);
         water.push(terrain_area(
             "basin",
@@ -152,7 +152,7 @@ fn water_areas(key: u64) -> Vec<TerrainArea> {
     water
 }
 
-/// Splits a list of points with widths into a smooth line with a width at each of its points.
+/// Returns a smooth line through points with widths, and the width at each of its points.
 fn widths_along(course: &[(Point, f64)]) -> (MeasuredLine, Vec<f64>) {
     let points: Vec<Point> = course.iter().map(|(p, _)| *p).collect();
     let line = MeasuredLine::new(smooth_spline(&points, false, 40.0));
@@ -166,7 +166,7 @@ fn widths_along(course: &[(Point, f64)]) -> (MeasuredLine, Vec<f64>) {
     (line, widths)
 }
 
-/// The river widens round its islands, so that each arm keeps its water.
+/// Returns the river, which widens around its islands so that each arm has enough water.
 fn river_area(key: u64) -> TerrainArea {
     let (line, mut widths) = widths_along(&plan::RIVER);
     let town = line.nearest_distance(point_from_xy(0.0, 0.0)).0;
@@ -177,7 +177,7 @@ fn river_area(key: u64) -> TerrainArea {
     let mut islands = Vec::new();
     for (_, from_town, half, wide) in plan::RIVER_ISLANDS {
         for (width, d) in widths.iter_mut().zip(line.distances_along()) {
-            // The banks begin to part well before the island.
+            // The banks begin to diverge well before the island.
             *width += wide * 1.05 * lens(*d, from_town, half * 1.9, 2.0);
         }
         let middle = line.slice_between(town - from_town - half, town - from_town + half);
@@ -204,10 +204,10 @@ fn canal_area() -> TerrainArea {
     terrain_area("canal", Some("Town Moat"), ribbon_ring(&line, |_| plan::CANAL_HALF_WIDTH))
 }
 
-/// `river` is the river's bank and then its islands, of which all but the old town are gardens.
+/// Returns the parks. `river` is the river's bank followed by its islands, which are gardens except for the old town.
 fn park_areas(key: u64, river: &[Ring]) -> Vec<TerrainArea> {
     let mut parks = Vec::new();
-    // A green belt where the walls stood, on both banks of the moat.
+    // A green belt in place of the former walls, on both banks of the moat.
     let moat = MeasuredLine::new(smooth_spline(&plan::CANAL, false, 40.0));
     let belt = moat.slice_between(moat.total_length() * 0.12, moat.total_length() * 0.9);
     parks.push(terrain_area(
@@ -229,7 +229,7 @@ fn park_areas(key: u64, river: &[Ring]) -> Vec<TerrainArea> {
     parks
 }
 
-/// The harbour's quays and yards, as far inland as the basins and a little more.
+/// Returns the harbour's quays and yards, a little farther inland than the basins.
 fn port_areas(raster: &Raster) -> Vec<TerrainArea> {
     let near_basin = |p: Point| {
         plan::BASINS
@@ -249,7 +249,7 @@ fn port_areas(raster: &Raster) -> Vec<TerrainArea> {
     .collect()
 }
 
-/// Beaches on the open coast beside the bay, and the airport.
+/// Returns the beaches on the open coast next to the bay, and the airport.
 fn beach_and_airport_areas(coast: &[Point]) -> Vec<TerrainArea> {
     let mut grounds: Vec<TerrainArea> = plan::BEACHES
         .into_iter()

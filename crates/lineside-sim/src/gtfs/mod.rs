@@ -1,4 +1,4 @@
-//! The schedule as a GTFS zip, written row by row: no file is ever whole in memory.
+//! The schedule as a GTFS zip, written row by row: no file is ever complete in memory.
 
 mod stops;
 mod table;
@@ -14,10 +14,10 @@ use crate::network::TransportMode;
 use crate::time::format_compact_date;
 use crate::timetable::services::{Service, list_service_exceptions};
 
-/// Addresses of the city's transport, on a domain that is reserved for examples (RFC 2606) and that validators accept.
+/// The URL of the city's transport, on a domain that is reserved for examples (RFC 2606) and that validators accept.
 pub(crate) const SITE: &str = "https://lindhaven.example.org";
 
-/// Who runs what.
+/// An agency and the modes that it runs.
 pub(crate) struct Agency {
     pub(crate) id: &'static str,
     name: &'static str,
@@ -36,7 +36,7 @@ pub(crate) const AGENCIES: [Agency; 3] = [
     Agency { id: "BF", name: "Bay Ferries", path: "ferries", modes: &[TransportMode::Ferry] },
 ];
 
-/// The `agency_id` of a mode.
+/// Returns the `agency_id` of a mode.
 pub(crate) fn agency_id_of_mode(mode: TransportMode) -> &'static str {
     AGENCIES
         .iter()
@@ -44,30 +44,30 @@ pub(crate) fn agency_id_of_mode(mode: TransportMode) -> &'static str {
         .map_or(AGENCIES[0].id, |agency| agency.id)
 }
 
-/// How the schedule is to differ from the true one; what faults are made of.
+/// Differences from the true schedule, for faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ScheduleVariant {
-    /// All dates lie so many days in the past.
+    /// The days by which all dates are in the past.
     pub(crate) days_old: i32,
-    /// Trips, stops and routes carry ids that the real-time feeds do not know.
+    /// True if trips, stops and routes have ids that the real-time feeds do not know.
     pub(crate) foreign_ids: bool,
 }
 
 impl ScheduleVariant {
-    /// An id of trips, stops or routes as this variant writes it.
+    /// Returns an id of a trip, stop or route as this variant writes it.
     fn variant_id<'a>(self, id: &'a str) -> std::borrow::Cow<'a, str> {
         if self.foreign_ids { format!("{FOREIGN}{id}").into() } else { id.into() }
     }
 }
 
-/// Begins every id that does not match.
+/// The prefix of foreign ids.
 pub(crate) const FOREIGN: &str = "x:";
 
 impl City {
     /// Writes the GTFS zip. The same city gives the same bytes.
     ///
     /// # Errors
-    /// Only those of the writer.
+    /// Returns the errors of the writer.
     pub fn write_gtfs<W: Write + Seek>(&self, writer: W) -> io::Result<W> {
         self.write_gtfs_variant(writer, ScheduleVariant::default())
     }

@@ -1,4 +1,4 @@
-//! stops.txt and transfers.txt.
+//! The tables `stops.txt` and `transfers.txt`.
 
 use std::io::{self, Seek, Write};
 
@@ -7,9 +7,9 @@ use super::{SITE, ScheduleVariant};
 use crate::city::City;
 use crate::network::{StopPlace, TransportMode};
 
-/// People walk this far to change, metres.
+/// The longest walk between stops for a transfer, in metres.
 const WALK_MAX: f64 = 330.0;
-/// Metres per second on foot, with crossings.
+/// Walking speed in metres per second, including crossings.
 const WALK_SPEED: f64 = 1.1;
 
 impl City {
@@ -67,20 +67,20 @@ impl City {
         table.close_table()
     }
 
-    /// The middle of a place's stops.
+    /// Returns the middle of a place's stops.
     fn place_middle(&self, place: &StopPlace) -> crate::geography::plane::Point {
         let points = place.stops.iter().map(|stop| self.network().stops[*stop as usize].point);
         let sum = points.fold(crate::geography::plane::point_from_xy(0.0, 0.0), |sum, p| sum + p);
         sum * (1.0 / place.stops.len().max(1) as f64)
     }
 
-    /// Degrees with six decimals: a tenth of a metre.
+    /// Formats degrees with six decimals: a tenth of a metre.
     pub(super) fn format_lat_lon(&self, p: crate::geography::plane::Point) -> (String, String) {
         let (lat, lon) = self.geography().projection.to_lat_lon(p);
         (format!("{lat:.6}"), format!("{lon:.6}"))
     }
 
-    /// Changing at the stations of trains and between places near each other.
+    /// Writes transfers at stations of the trains and between places near each other.
     pub(super) fn write_transfers<W: Write + Seek>(
         &self,
         archive: &mut GtfsArchive<W>,
@@ -143,7 +143,7 @@ impl City {
     }
 }
 
-/// Fare zones are rings round the old town.
+/// Returns the fare zone of a point; zones are rings around the old town.
 fn fare_zone(p: crate::geography::plane::Point) -> &'static str {
     match p.length() {
         d if d < 3_800.0 => "A",

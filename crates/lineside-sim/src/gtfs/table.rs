@@ -1,4 +1,4 @@
-//! CSV tables in a zip, written as they come.
+//! CSV tables in a zip, written as a stream.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, BufWriter, Seek, Write};
@@ -6,10 +6,10 @@ use std::io::{self, BufWriter, Seek, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-/// Rows are gathered up to this many bytes before they are compressed.
+/// The bytes that are buffered before compression.
 const BUFFER: usize = 256 * 1024;
 
-/// Half the time of the usual level, for a few percent more bytes.
+/// The compression level: half the time of the default level, for a few percent more bytes.
 const COMPRESSION: i64 = 3;
 
 pub(super) struct GtfsArchive<W: Write + Seek> {
@@ -21,9 +21,9 @@ impl<W: Write + Seek> GtfsArchive<W> {
         Self { zip: ZipWriter::new(writer) }
     }
 
-    /// Begins a file; `header` names its columns.
+    /// Begins a file; `header` lists its columns.
     pub(super) fn begin_table(&mut self, name: &str, header: &str) -> io::Result<CsvTable<'_, W>> {
-        // Files carry the zip format's earliest date, so that the same city is the same bytes.
+        // Files have the zip format's earliest date, so that the same city gives the same bytes.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .compression_level(Some(COMPRESSION))
@@ -56,14 +56,14 @@ impl<W: Write + Seek> CsvTable<'_, W> {
         self.filled += 1;
     }
 
-    /// A cell of text, quoted where it must be.
+    /// Writes a text cell, quoted if necessary.
     pub(super) fn write_text(&mut self, text: &str) -> &mut Self {
         self.begin_cell();
         push_quoted(&mut self.row, text);
         self
     }
 
-    /// A cell of a number or anything else that never needs quotes.
+    /// Writes a cell that never needs quotes, such as a number.
     pub(super) fn write_number(&mut self, value: impl Display) -> &mut Self {
         self.begin_cell();
         // Writing to a String cannot fail.
@@ -71,7 +71,7 @@ impl<W: Write + Seek> CsvTable<'_, W> {
         self
     }
 
-    /// Several cells that are separated already.
+    /// Writes several cells that are already separated.
     pub(super) fn write_raw_cells(&mut self, cells: &str) -> &mut Self {
         self.begin_cell();
         self.filled += cells.matches(',').count();
@@ -94,7 +94,8 @@ impl<W: Write + Seek> CsvTable<'_, W> {
     }
 }
 
-/// RFC 4180: quotes around what holds a comma, a quote or a line break; quotes inside are doubled.
+/// Appends a cell by RFC 4180: quotes around a comma, a quote or a line break; inner quotes are
+/// doubled.
 fn push_quoted(row: &mut String, text: &str) {
     if !text.contains([',', '"', '\n', '\r']) {
         row.push_str(text);

@@ -1,4 +1,4 @@
-//! Shapes, trips, their times and their frequencies.
+//! The tables of shapes, trips, stop times and frequencies.
 
 use std::io::{self, Seek, Write};
 
@@ -12,7 +12,7 @@ use crate::time::format_clock_time;
 use crate::timetable::services::Service;
 use crate::timetable::{NONE, TEMPLATE_PROFILE};
 
-/// Points nearer than this to a simpler line are left out of shapes, metres.
+/// The tolerance for simplifying shapes, in metres.
 const TOLERANCE: f64 = 1.2;
 
 impl City {
@@ -26,7 +26,7 @@ impl City {
         )?;
         for pattern in &self.network().patterns {
             let line = MeasuredLine::new(simplify_line(pattern.line.points(), TOLERANCE));
-            // Distances are those along the whole line, which stop times refer to.
+            // Distances are those along the original line, which stop times refer to.
             let scale = pattern.line.total_length() / line.total_length().max(1.0);
             for (i, (point, along)) in line.points().iter().zip(line.distances_along()).enumerate()
             {
@@ -135,7 +135,7 @@ impl City {
                     .write_number(i + 1)
                     .write_text(if i == last { "1" } else { "0" })
                     .write_text(if i == 0 { "1" } else { "0" })
-                    // No distance is less than nothing, not even by a sign before a zero.
+                    // Avoids a distance of -0.0.
                     .write_number(format_args!("{:.1}", call.along.max(0.0) + 0.0))
                     .write_text("1")
                     .end_row()?;

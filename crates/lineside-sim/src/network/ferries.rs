@@ -1,4 +1,4 @@
-//! Ferries: the shortest ways over open water that keep off the shore.
+//! Ferries: the shortest routes over open water, away from the shore.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,13 +9,13 @@ use crate::geography::Geography;
 use crate::geography::plane::{MeasuredLine, Point, point_from_xy, round_corners, simplify_line};
 use crate::geography::raster::Raster;
 
-/// The side of a square of the chart that ways are searched on, metres.
+/// The cell size of the chart for searching routes, in metres.
 const CELL: f64 = 40.0;
-/// The chart's middle and half its size, metres: the bay and the river up to the last landing.
+/// The chart's centre and half its size, in metres: the bay and the river up to the last landing.
 const CHART: (Point, Point) = (point_from_xy(200.0, -3_000.0), point_from_xy(12_500.0, 9_500.0));
-/// Ferries keep this far off the shore where they can, metres.
+/// The distance from the shore that ferries prefer, in metres.
 const OFF_SHORE: f64 = 130.0;
-/// A berth is this far out, metres.
+/// The distance of a berth from the shore, in metres.
 const BERTH: f64 = 22.0;
 
 pub(super) fn lay_ferries(
@@ -65,7 +65,7 @@ pub(super) fn lay_ferries(
     }
 }
 
-/// The nearest water beside a shore.
+/// Returns the nearest water next to the shore.
 fn find_berth(raster: &Raster, wanted: Point) -> Point {
     let fits = |p: Point| {
         let shore = raster.shore_distance(p);
@@ -74,11 +74,11 @@ fn find_berth(raster: &Raster, wanted: Point) -> Point {
     raster.find_point_near(wanted, fits).unwrap_or(wanted)
 }
 
-/// Water and its cost, in squares.
+/// The water and its cost, in squares.
 struct WaterChart {
     width: usize,
     height: usize,
-    /// Cost per square; 0 is land.
+    /// The cost of each square; 0 is land.
     cost: Vec<u32>,
 }
 
@@ -111,7 +111,7 @@ impl WaterChart {
         row.min(self.height - 1) * self.width + column.min(self.width - 1)
     }
 
-    /// The line through all berths and where along it they are.
+    /// Returns the line through all berths, and the distance of each berth along it.
     fn route_through_berths(
         &self,
         berths: &[(u32, Point)],
@@ -129,7 +129,7 @@ impl WaterChart {
         let calls = marks
             .into_iter()
             .map(|(place, point)| {
-                // A line may pass the same water twice: each berth is looked for beyond the one before.
+                // A line may pass the same water twice, so each berth is searched after the previous one.
                 let rest = MeasuredLine::new(line.slice_between(from, line.total_length()));
                 from += rest.nearest_distance(point).0;
                 (place, from)
@@ -138,7 +138,7 @@ impl WaterChart {
         Some((line, calls))
     }
 
-    /// The cheapest way over water.
+    /// Returns the cheapest path over water.
     fn find_water_path(&self, from: Point, to: Point) -> Option<Vec<Point>> {
         let (start, goal) = (self.cell_at(from), self.cell_at(to));
         let mut cost = vec![u32::MAX; self.cost.len()];
@@ -153,7 +153,7 @@ impl WaterChart {
                 continue;
             }
             for (next, length) in self.neighbour_cells(cell) {
-                // A berth may lie in a square whose middle is dry.
+                // The centre of a berth's square may be on land.
                 let price = if next == goal { 100 } else { self.cost[next] };
                 let total = reached + price * length / 10;
                 if price > 0 && total < cost[next] {

@@ -1,4 +1,4 @@
-//! Routes, their ways through the city and the stops on them; no times yet.
+//! Routes, their lines through the city and their stops, without times.
 
 mod ferries;
 mod places;
@@ -27,7 +27,7 @@ pub(crate) enum TransportMode {
 impl TransportMode {
     pub(crate) const ALL: [Self; 5] = [Self::Rail, Self::Metro, Self::Tram, Self::Bus, Self::Ferry];
 
-    /// GTFS `route_type`.
+    /// Returns the GTFS `route_type`.
     pub(crate) fn route_type(self) -> u16 {
         match self {
             Self::Tram => 0,
@@ -38,7 +38,7 @@ impl TransportMode {
         }
     }
 
-    /// Begins the ids of routes, blocks and vehicles.
+    /// Returns the first letter of the ids of routes, blocks and vehicles.
     pub(crate) fn id_letter(self) -> char {
         match self {
             Self::Rail => 'R',
@@ -57,11 +57,11 @@ pub(crate) struct Route {
     pub(crate) long_name: String,
     pub(crate) mode: TransportMode,
     pub(crate) bus_kind: Option<BusKind>,
-    /// Passes smaller stations.
+    /// True if the route skips smaller stations.
     pub(crate) limited: bool,
-    /// Six hex digits; the text on it is white.
+    /// Six hex digits; the text colour is white.
     pub(crate) color: String,
-    /// Indices of its patterns: full length out and back, then shorter ones.
+    /// The indices of its patterns: the full length in both directions, then shorter ones.
     pub(crate) patterns: Vec<u32>,
 }
 
@@ -69,11 +69,11 @@ pub(crate) struct Route {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PatternCall {
     pub(crate) stop: u32,
-    /// Metres along the pattern's line.
+    /// The distance along the pattern's line, in metres.
     pub(crate) along: f64,
 }
 
-/// One sequence of stops of a route on one line.
+/// A sequence of stops of a route along a line.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) route: u32,
@@ -92,7 +92,7 @@ pub(crate) struct TransitNetwork {
     pub(crate) patterns: Vec<Pattern>,
 }
 
-/// A route being laid: what it is called and what it looks like.
+/// The name and properties of a route before it is laid.
 struct RoutePlan {
     id: String,
     short_name: String,
@@ -102,14 +102,14 @@ struct RoutePlan {
     limited: bool,
 }
 
-/// One direction of a route as laid.
+/// One direction of a route with its line and calls.
 struct RouteDirection {
     line: MeasuredLine,
     calls: Vec<PatternCall>,
 }
 
 impl TransitNetwork {
-    /// All routes of the plan, and `more_buses` further bus routes for a larger fleet.
+    /// Builds all routes of the plan, and `more_buses` further bus routes for a larger fleet.
     pub(crate) fn build_network(seed: u64, geography: &Geography, more_buses: usize) -> Self {
         let mut network = Self {
             places: Vec::new(),
@@ -180,23 +180,23 @@ impl TransitNetwork {
         }
     }
 
-    /// The railways' lines, one per route.
+    /// Returns the lines of the railways, one per route.
     pub(crate) fn rail_lines(&self) -> impl Iterator<Item = &MeasuredLine> {
         let rails = self.routes.iter().filter(|route| route.mode == TransportMode::Rail);
         rails.map(|route| &self.patterns[route.patterns[0] as usize].line)
     }
 
-    /// The place of a pattern's last call.
+    /// Returns the place of a pattern's last call.
     pub(crate) fn terminus_place(&self, pattern: &Pattern) -> u32 {
         pattern.calls.last().map_or(0, |call| self.stops[call.stop as usize].place)
     }
 
-    /// The place of a pattern's first call.
+    /// Returns the place of a pattern's first call.
     pub(crate) fn origin_place(&self, pattern: &Pattern) -> u32 {
         pattern.calls.first().map_or(0, |call| self.stops[call.stop as usize].place)
     }
 
-    /// Headsigns and long names come from the ends of the line, which have names only once all is laid.
+    /// Sets headsigns and long names from the ends of the lines, which have names only once all lines are laid.
     fn name_routes(&mut self) {
         for i in 0..self.patterns.len() {
             let terminus = self.terminus_place(&self.patterns[i]);

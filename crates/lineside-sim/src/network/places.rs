@@ -1,4 +1,4 @@
-//! Places where things stop: each has a name, one or more stops, and is a station if it has platforms to tell apart.
+//! Places with stops: each has a name, one or more stops, and is a station if its platforms need to be distinguished.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use crate::geography::plane::Point;
 use crate::names::NamePool;
 use crate::noise;
 
-/// A crossing this near to a place belongs to it, metres.
+/// A crossing this close to a place belongs to it, in metres.
 const SAME_PLACE: f64 = 150.0;
-/// A landmark gives its name to stops this near, metres.
+/// A landmark names stops this close, in metres.
 const LANDMARK_REACH: f64 = 330.0;
-/// A place with this many stops gets a parent station, so that its platforms can be told apart.
+/// The number of stops from which a place has a parent station, to distinguish its platforms.
 const STATION_STOPS_MIN: usize = 3;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct StopPlace {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) point: Point,
-    /// Has a parent station in the feed.
+    /// True if the place has a parent station in the feed.
     pub(crate) is_station: bool,
     pub(crate) stops: Vec<u32>,
     pub(crate) wheelchair: bool,
@@ -29,30 +29,30 @@ pub(crate) struct StopPlace {
 #[derive(Debug)]
 pub(crate) struct Stop {
     pub(crate) id: String,
-    /// What a passenger types into a phone; unique.
+    /// The code for passengers; unique.
     pub(crate) code: String,
     pub(crate) place: u32,
     pub(crate) point: Point,
     pub(crate) platform: Option<String>,
-    /// Where departures head from here, for a stop without a platform; a compass word.
+    /// The compass direction of departures, for a stop without a platform.
     pub(crate) heading: &'static str,
     pub(crate) wheelchair: bool,
 }
 
-/// What makes two calls use the same stop.
+/// The identity of a stop: calls with equal keys share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StopKey {
-    /// A kerb: the crossing and the edge on which buses go on from it.
+    /// A kerb: the crossing, and the edge on which buses leave it.
     Kerb {
         node: u32,
         edge: u32,
     },
-    /// The kerb where a line ends, by the edge on which it came.
+    /// The kerb at the end of a line, by the edge on which buses arrive.
     LineEnd {
         node: u32,
         edge: u32,
     },
-    /// A platform by its sign.
+    /// A platform by its number.
     Platform {
         place: u32,
         sign: String,
@@ -91,7 +91,7 @@ impl<'a> PlaceRegistry<'a> {
         &self.places[place as usize]
     }
 
-    /// The place with this name, made where it is missing.
+    /// Returns the place with this name; adds it if missing.
     pub(crate) fn place_with_name(&mut self, name: &str, point: Point) -> u32 {
         if let Some(place) = self.places.iter().position(|place| place.name == name) {
             return place as u32;
@@ -100,7 +100,7 @@ impl<'a> PlaceRegistry<'a> {
         self.add_place(name.to_owned(), point)
     }
 
-    /// The place within `reach` of a point, if there is one.
+    /// Returns the nearest place within `reach` of a point, if any.
     pub(crate) fn find_place_near(&self, point: Point, reach: f64) -> Option<u32> {
         let near = |i: &usize| self.places[*i].point.distance_to(point);
         (0..self.places.len())
@@ -109,7 +109,7 @@ impl<'a> PlaceRegistry<'a> {
             .map(|i| i as u32)
     }
 
-    /// The place that a crossing belongs to, if it has one already.
+    /// Returns the place of a crossing, if it has one.
     pub(crate) fn find_place_at_node(&self, node: u32) -> Option<u32> {
         self.by_node.get(&node).copied()
     }
@@ -119,7 +119,8 @@ impl<'a> PlaceRegistry<'a> {
         self.by_node.entry(node).or_insert(place);
     }
 
-    /// The place of a crossing; `along` is the street one comes along, whose name would not tell stops apart.
+    /// Returns the place of a crossing; adds it if missing. The name prefers another street to `along`, which all stops
+    /// of the line would share.
     pub(crate) fn place_at_crossing(&mut self, node: u32, along: u32) -> u32 {
         if let Some(place) = self.find_place_at_node(node) {
             return place;
@@ -147,7 +148,7 @@ impl<'a> PlaceRegistry<'a> {
         place
     }
 
-    /// District, landmark, park, or the streets that meet.
+    /// Chooses a name from the district, a landmark, a park, or the crossing streets.
     fn choose_name_at(&mut self, node: u32, point: Point, along: u32) -> String {
         let landmarks = super::plan::LANDMARKS
             .iter()
@@ -201,7 +202,7 @@ impl<'a> PlaceRegistry<'a> {
             .collect()
     }
 
-    /// The name of the district that a point is nearest to.
+    /// Returns the name of the district nearest to a point.
     fn nearest_district_name(&self, point: Point) -> &'static str {
         let districts = self.geography.districts.iter();
         let nearest = districts
@@ -209,7 +210,7 @@ impl<'a> PlaceRegistry<'a> {
         nearest.map_or("", |district| district.name)
     }
 
-    /// The stop for a key, made at `point` for departures towards `direction` where it is missing.
+    /// Returns the stop for a key; adds it at `point` for departures towards `direction` if missing.
     pub(crate) fn stop_for_key(
         &mut self,
         key: StopKey,
@@ -245,7 +246,7 @@ impl<'a> PlaceRegistry<'a> {
         stop
     }
 
-    /// Ids, stop codes, and letters for the kerbs of stations.
+    /// Assigns ids, stop codes, and letters for the kerbs of stations.
     pub(crate) fn finish_places(mut self) -> (Vec<StopPlace>, Vec<Stop>) {
         let mut number = 0;
         for place in &mut self.places {

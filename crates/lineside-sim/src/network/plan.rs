@@ -1,4 +1,4 @@
-//! The lines as a planner would list them: which districts each one joins. Ways, stops and times come from elsewhere.
+//! The plan of lines: the districts that each line connects. Other modules add paths, stops and times.
 //!
 //! Numbers are indices into [`DISTRICTS`](crate::geography::plan::DISTRICTS).
 
@@ -9,15 +9,15 @@ use crate::geography::plane::{Point, point_from_xy};
 pub(crate) enum RailPoint {
     /// The station of a district, set back from its main street.
     District(usize),
-    /// A station of its own.
+    /// A station outside districts.
     Halt(&'static str, Point),
-    /// Track only.
+    /// A point of the track without a station.
     Track(Point),
 }
 
 use RailPoint::{District, Halt, Track};
 
-/// The river and the west, seen from the main station.
+/// The track from the main station over the river to the west.
 const TO_WESTWHARF: [RailPoint; 4] = [
     Track(point_from_xy(900.0, -1_180.0)),
     Track(point_from_xy(-350.0, -1_820.0)),
@@ -61,8 +61,8 @@ const TO_SUNDERNESS: [RailPoint; 5] = [
     District(26),
 ];
 
-/// The railway's lines, outermost station first: number, colour, stations in order as parts that meet at the main
-/// station, whether each part is run towards it, and whether the train passes the smaller stations.
+/// A railway line: number, colour, its parts towards and from the main station, and true if the train skips the smaller
+/// stations. The outermost station comes first.
 pub(crate) struct RailLine {
     pub(crate) number: &'static str,
     pub(crate) color: &'static str,
@@ -71,10 +71,10 @@ pub(crate) struct RailLine {
     pub(crate) limited: bool,
 }
 
-/// The district of the main station.
+/// The index of the main station's district.
 pub(crate) const MAIN_STATION: usize = 4;
 
-/// Parts are written as seen from the main station; the inbound ones are run backwards.
+/// The railway lines. Parts are written as seen from the main station; the inbound parts are reversed.
 pub(crate) const RAIL_LINES: [RailLine; 4] = [
     RailLine {
         number: "R1",
@@ -106,7 +106,7 @@ pub(crate) const RAIL_LINES: [RailLine; 4] = [
     },
 ];
 
-/// Number, colour, districts; stations between them come about every kilometre.
+/// Number, colour and districts of the metro lines; there is a station about every kilometre.
 pub(crate) const METRO_LINES: [(&str, &str, &[usize]); 3] = [
     ("M1", "D2283C", &[9, 6, 2, 0, 4, 5, 14]),
     ("M2", "1F62B5", &[12, 1, 0, 3, 15, 16]),
@@ -123,15 +123,15 @@ pub(crate) const TRAM_LINES: [(&str, &str, &[usize]); 7] = [
     ("7", "4B5BB0", &[12, 1, 4, 8, 15]),
 ];
 
-/// What sets a bus line apart.
+/// The kind of a bus line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BusKind {
     City,
     /// Few stops.
     Express,
-    /// Runs by headway instead of timetable.
+    /// Runs by headway instead of a timetable.
     Shuttle,
-    /// After midnight only.
+    /// Runs after midnight only.
     Night,
 }
 
@@ -166,7 +166,7 @@ pub(crate) const BUS_LINES: [(&str, &str, &[usize], BusKind); 22] = [
 pub(crate) const MORE_BUS_COLORS: [&str; 8] =
     ["0E7C6B", "8C5A1E", "3D7A9E", "6B4C9A", "29702B", "A04A2A", "8F2F52", "44568F"];
 
-/// Piers: name and about where; they are moved to the water's edge.
+/// Piers: name and approximate position; they are moved to the water's edge.
 pub(crate) const PIERS: [(&str, Point); 11] = [
     ("Old Town Pier", point_from_xy(-560.0, -560.0)),
     ("Westwharf Pier", point_from_xy(-1_250.0, -2_500.0)),
@@ -181,7 +181,7 @@ pub(crate) const PIERS: [(&str, Point); 11] = [
     ("Millfield Landing", point_from_xy(3_700.0, 4_600.0)),
 ];
 
-/// Number, colour, piers by index.
+/// Number, colour and piers (by index) of the ferry lines.
 pub(crate) const FERRY_LINES: [(&str, &str, &[usize]); 4] = [
     ("F1", "0077B6", &[0, 1, 2, 3, 4]),
     ("F2", "00659C", &[2, 6, 7]),
@@ -189,7 +189,7 @@ pub(crate) const FERRY_LINES: [(&str, &str, &[usize]); 4] = [
     ("F4", "00838F", &[1, 0, 9, 10]),
 ];
 
-/// Places that give stops near them their names.
+/// Landmarks, which name stops near them.
 pub(crate) const LANDMARKS: [(&str, Point); 30] = [
     ("Minster", point_from_xy(-250.0, 320.0)),
     ("Town Hall", point_from_xy(260.0, 260.0)),

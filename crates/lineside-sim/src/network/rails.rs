@@ -1,4 +1,4 @@
-//! Railways and the metro: smooth lines through their stations, under or beside everything else.
+//! Railways and the metro: smooth lines through their stations, independent of streets.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use super::{PatternCall, RouteDirection, RoutePlan, TransitNetwork, TransportMod
 use crate::geography::Geography;
 use crate::geography::plane::{MeasuredLine, Point, smooth_spline};
 
-/// Stations lie this far beside the main street of their district, metres.
+/// The distance of stations from the main street of their district, in metres.
 const SET_BACK: f64 = 140.0;
-/// Half the distance between the two tracks, metres.
+/// Half the distance between the two tracks, in metres.
 const TRACK_SIDE: f64 = 4.0;
-/// About how far metro stations are apart, metres.
+/// The approximate distance between metro stations, in metres.
 const METRO_GAP: f64 = 1_050.0;
-/// Two metro stations nearer than this are one, metres.
+/// Two metro stations closer than this are one, in metres.
 const METRO_JOIN: f64 = 420.0;
 
 /// A station, or a bend of the track.
@@ -107,7 +107,7 @@ fn rail_waypoints(
     waypoints
 }
 
-/// The districts at which limited trains call on their way.
+/// The districts where limited trains stop.
 const CALLS_OF_LIMITED: [usize; 4] = [7, plan::MAIN_STATION, 5, 14];
 
 fn offset_from_tracks(geography: &Geography, p: Point, along: Point) -> Point {
@@ -162,7 +162,8 @@ fn metro_waypoints(
                     places.place_at_crossing(node, along)
                 });
                 let point = places.find_place(place).point;
-                // Too near to the last one, as when a bend of the coast pushed it back: leave it out.
+                // Skip a station that is too close to the last one, for example because it was pushed back by the
+                // coast.
                 if waypoints.last().is_none_or(|last| last.point.distance_to(point) > 500.0)
                     && point.distance_to(here.place) > 450.0
                 {
@@ -176,13 +177,13 @@ fn metro_waypoints(
     waypoints
 }
 
-/// One direction of a track at a station.
+/// One direction of a line at a station.
 struct TrackRun {
     direction: usize,
     heading: Point,
 }
 
-/// Lays both directions of a line; `sign` says which platform a run uses.
+/// Lays both directions of a line; `sign` returns the platform of a run.
 fn lay_both_directions(
     places: &mut PlaceRegistry<'_>,
     waypoints: &[TrackWaypoint],
@@ -193,7 +194,7 @@ fn lay_both_directions(
     let first = points[0] + (points[0] - points[1]).unit_vector() * 90.0;
     let last = points[points.len() - 1];
     let beyond = last + (last - points[points.len() - 2]).unit_vector() * 90.0;
-    // The track goes on a little beyond the buffers, so that platforms at the ends lie on it.
+    // The track extends a little beyond the terminus, so that platforms at the ends are on it.
     let way: Vec<Point> = [first].into_iter().chain(points).chain([beyond]).collect();
     let line = smooth_spline(&way, false, step);
     [0, 1].map(|direction| {

@@ -1,4 +1,4 @@
-//! Trams and buses: the cheapest ways along the streets between the districts of the plan, with stops at crossings.
+//! Trams and buses: the cheapest paths along the streets between the districts of the plan, with stops at crossings.
 
 use super::places::{PlaceRegistry, StopKey};
 use super::plan::{self, BusKind};
@@ -9,31 +9,31 @@ use crate::geography::plane::{MeasuredLine, Point, simplify_line};
 use crate::geography::streets::StreetClass;
 use crate::noise;
 
-/// Stops lie this far behind the crossing, metres.
+/// The distance of stops after a crossing, in metres.
 const BEHIND_CROSSING: f64 = 26.0;
-/// And this far right of the middle of the street, metres.
+/// The distance of stops to the right of the middle of the street, in metres.
 const KERB: f64 = 6.5;
-/// A street that many lines use is this much dearer for the next one, so that lines spread.
+/// The extra cost of a street for each line that uses it, so that lines spread.
 const SPREAD: f64 = 0.16;
-/// A crossing this near to a station belongs to it, metres.
+/// A crossing this close to a station belongs to it, in metres.
 const STATION_REACH: f64 = 230.0;
 
 /// A line to be laid.
 struct LineOrder {
     plan: RoutePlan,
-    /// The crossings it is led through.
+    /// The crossings that the line passes through.
     through: Vec<u32>,
-    /// How far stops are apart in town, metres.
+    /// The distance between stops in town, in metres.
     gap: f64,
     short_runs: bool,
 }
 
-/// Way and crossings of a line.
+/// The path of a line.
 struct LinePath {
     edges: Vec<u32>,
     nodes: Vec<u32>,
     line: MeasuredLine,
-    /// Distance of each node along the line.
+    /// The distance of each node along the line.
     along: Vec<f64>,
 }
 
@@ -100,7 +100,7 @@ fn bus_orders(seed: u64, geography: &Geography, hubs: &[u32]) -> impl Iterator<I
     })
 }
 
-/// Leads a bus aside of the main road between two districts, where people live and no tram goes.
+/// Moves a bus line away from the main road between two districts, into built-up areas without a tram.
 fn detour_through_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> Vec<u32> {
     let graph = &geography.graph;
     let mut through = vec![hubs[0]];
@@ -132,7 +132,7 @@ fn bus_plan(number: &str, color: &str, kind: BusKind) -> RoutePlan {
     }
 }
 
-/// Lines between parts of town by chance, numbered from 100.
+/// Returns random lines between parts of town, numbered from 100.
 fn further_bus_orders(
     seed: u64,
     geography: &Geography,
@@ -159,7 +159,7 @@ fn further_bus_orders(
         let place = |n: u32| geography.graph.nodes[n as usize];
         let mut pick = |from: &[u32]| from[rng.usize(..from.len())];
         let mut through = vec![pick(&town), pick(&inner), pick(&town)];
-        // Lines worth their bus are some kilometres long.
+        // A useful line is some kilometres long.
         for _ in 0..12 {
             if place(through[0]).distance_to(place(through[2])) > 4_000.0 {
                 break;
@@ -177,7 +177,7 @@ fn further_bus_orders(
 
 struct LineBuilder<'a> {
     geography: &'a Geography,
-    /// How many lines use each edge.
+    /// The number of lines on each edge.
     used: Vec<f64>,
 }
 
@@ -208,7 +208,7 @@ impl LineBuilder<'_> {
         }
     }
 
-    /// Leads a line through its crossings, without running into a blind alley and back.
+    /// Finds the path of a line through its crossings, without entering a dead end and returning.
     fn find_line_path(&self, order: &LineOrder) -> Option<LinePath> {
         let graph = &self.geography.graph;
         let tram = order.plan.mode == TransportMode::Tram;
@@ -220,7 +220,7 @@ impl LineBuilder<'_> {
                 StreetClass::Collector => 1.55,
                 _ => 1.9,
             };
-            // Trams keep to their tracks and gather; buses spread.
+            // Trams share tracks; buses spread.
             let spread = if tram { -0.02 } else { SPREAD };
             by_class * (1.0 + spread * self.used[edge as usize].min(8.0))
         };
@@ -248,13 +248,13 @@ impl LineBuilder<'_> {
             total += graph.edges[*edge as usize].line.total_length();
             along.push(total);
         }
-        // Simplifying shortens the line by next to nothing; the nodes follow.
+        // Simplification shortens the line slightly, so the nodes are scaled.
         let scale = line.total_length() / total.max(1.0);
         along.iter_mut().for_each(|d| *d *= scale);
         Some(LinePath { edges, nodes, line, along })
     }
 
-    /// Which of a way's crossings get a stop: about evenly apart, rather where there is one already.
+    /// Chooses the crossings with stops: about evenly spaced, preferably at existing places.
     fn choose_stops(&self, places: &mut PlaceRegistry<'_>, way: &LinePath, gap: f64) -> Vec<usize> {
         let graph = &self.geography.graph;
         let last = way.nodes.len() - 1;
@@ -295,7 +295,7 @@ impl LineBuilder<'_> {
         self.merge_stops_by_place(places, way, chosen)
     }
 
-    /// Two crossings of one place in a row would be the same name twice.
+    /// Merges consecutive stops at one place, which would repeat its name.
     fn merge_stops_by_place(
         &self,
         places: &mut PlaceRegistry<'_>,

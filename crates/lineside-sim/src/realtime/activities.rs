@@ -1,4 +1,4 @@
-//! Where vehicles are, as vehicle monitoring of SIRI has it.
+//! Vehicle positions as SIRI vehicle monitoring.
 
 use lineside_formats::gtfs_rt::proto::vehicle_position::{
     CongestionLevel, OccupancyStatus, VehicleStopStatus,
@@ -15,11 +15,11 @@ use super::vehicle_positions::{VehicleReport, occupancy_status};
 use super::whole_seconds;
 use crate::city::City;
 
-/// What a vehicle says holds this long, seconds.
+/// The validity of a vehicle's report, in seconds.
 const HOLDS: i64 = 60;
 
 impl City {
-    /// What each vehicle that is out does at an instant, in a fixed order.
+    /// Returns the activity of each vehicle in service at an instant, in a fixed order.
     pub fn vehicle_activities(&self, now: UnixMillis) -> Vec<VehicleActivity> {
         let now = whole_seconds(now);
         let mut course = RunCourse::default();
@@ -56,7 +56,7 @@ impl City {
             ..self.describe_call(run, seen.call)
         };
         let journey = VehicleJourney {
-            // A vehicle's journey is named by its day whether the timetable has it or not.
+            // A vehicle's journey is referenced by its day, whether or not the timetable has it.
             framed_vehicle_journey_ref: Some(FramedVehicleJourneyRef {
                 data_frame_ref: Some(self.city_time().calendar_date(at.day).to_string().into()),
                 dated_vehicle_journey_ref: Some(self.run_trip_id(run).into()),

@@ -1,4 +1,4 @@
-//! What passengers are told: the day's events in words, and what is planned.
+//! Notices to passengers: the day's events in words, and planned changes.
 
 use jiff::civil::Weekday;
 use lineside_formats::gtfs_rt::proto;
@@ -16,23 +16,23 @@ use crate::noise;
 use crate::time::{Day, HOUR, format_clock_time};
 use crate::timetable::services::{Service, list_service_exceptions};
 
-/// Passengers hear of an incident this long after it began, and that it is over this long after it ended, seconds.
+/// The delays, in seconds, after which passengers hear of the start and of the end of an incident.
 const TOLD_AFTER: i32 = 90;
 const OVER_AFTER: i32 = 10 * 60;
-/// Planned changes are told of so many days ahead.
+/// The days by which planned changes are announced ahead.
 const PLANNED_AHEAD: Day = 12;
-/// Cancellations are summed up for this long ahead, seconds.
+/// The period ahead, in seconds, for which cancellations are summarized.
 const CANCELLED_AHEAD: f64 = 3_600.0;
-/// The day of the city begins and ends at these times for notices that hold all day, seconds.
+/// The start and end of the city's day for all-day notices, in seconds.
 const DAY_BEGINS: i32 = 4 * HOUR;
 const DAY_ENDS: i32 = 26 * HOUR;
-/// Stations whose lift is out of order on a day.
+/// The number of stations whose lift is out of order on a day.
 const LIFTS: u64 = 2;
 
-/// An alert before it is wrapped up.
+/// An alert, independent of the format.
 pub(super) struct AlertNotice {
     pub(super) id: String,
-    /// Instants, Unix seconds.
+    /// The start and end, in Unix seconds.
     pub(super) period: (i64, i64),
     pub(super) cause: Cause,
     pub(super) effect: Effect,
@@ -43,14 +43,14 @@ pub(super) struct AlertNotice {
 }
 
 impl City {
-    /// The feed of alerts at an instant.
+    /// Returns the feed of alerts at an instant.
     pub fn alerts_feed(&self, now: UnixMillis) -> proto::FeedMessage {
         let now = whole_seconds(now);
         let entity = self.active_notices(now).into_iter().map(alert_entity).collect();
         proto::FeedMessage { header: build_feed_header(now, self.feed_version()), entity }
     }
 
-    /// What passengers are told at an instant, Unix seconds.
+    /// Returns the active notices at an instant in Unix seconds.
     pub(super) fn active_notices(&self, now: i64) -> Vec<AlertNotice> {
         let mut notices = Vec::new();
         for at in self.service_days_at(now) {
@@ -97,7 +97,7 @@ impl City {
                 _ => (Cause::TechnicalProblem, &texts::TECHNICAL),
             };
         let (from, to) = self.section_names(incident);
-        // Rounded up to five minutes: nobody announces seven.
+        // Rounded up to five minutes, as real announcements are.
         let minutes = (((incident.severity / 60.0).ceil() as u32).div_ceil(5) * 5).to_string();
         let values = [
             ("line", route.short_name.as_str()),
@@ -119,7 +119,7 @@ impl City {
         })
     }
 
-    /// The names of the first and last stop of an incident's section.
+    /// Returns the names of the first and last stop of an incident's section.
     fn section_names(&self, incident: &Incident) -> (&str, &str) {
         let network = self.network();
         let pattern =
@@ -152,7 +152,7 @@ impl City {
         }
     }
 
-    /// One notice for each route that loses trips within the hour.
+    /// Returns one notice for each route with cancelled trips within the hour.
     fn cancellation_notices(&self, at: &ServiceDay) -> Vec<AlertNotice> {
         let soon = at.seconds..at.seconds + CANCELLED_AHEAD;
         let mut runs: Vec<_> = self
@@ -272,7 +272,7 @@ impl City {
             .collect()
     }
 
-    /// Every third day or so is windy.
+    /// Returns a notice about wind, on about every third day.
     fn wind_notice(&self, today: Day) -> Option<AlertNotice> {
         let key = noise::mix_bits(
             noise::key_for_purpose(self.realtime_model().seed, "wind"),
@@ -297,7 +297,7 @@ impl City {
         })
     }
 
-    /// What passengers should know some days ahead.
+    /// Returns notices about planned changes some days ahead.
     fn planned_notices(&self, today: Day) -> Vec<AlertNotice> {
         let mut notices = vec![self.platforms_notice(today)];
         for exception in list_service_exceptions(self.city_time()).iter().filter(|e| e.added) {
@@ -338,7 +338,7 @@ impl City {
         notices
     }
 
-    /// Track works on the next weekend.
+    /// Returns a notice about track works on the next weekend.
     fn platforms_notice(&self, today: Day) -> AlertNotice {
         let sunday = (today..today + 7)
             .find(|day| self.city_time().city_weekday(*day) == Weekday::Sunday)
@@ -369,7 +369,7 @@ impl City {
     }
 }
 
-/// The page with more about it.
+/// Returns the URL of the notice's page.
 pub(super) fn notice_page_url(notice: &AlertNotice) -> String {
     format!("{}/alerts/{}", crate::gtfs::SITE, notice.id)
 }

@@ -1,9 +1,9 @@
-//! When a run really arrives and departs.
+//! The real arrivals and departures of a run.
 //!
-//! A delay is carried from stop to stop. It grows where and when the streets are full (waves of traffic roll over the
-//! quarters of the city), by incidents, and by what the driver before left over; it shrinks wherever there is slack.
-//! Of two buses in a row the first may gather the passengers and fall back while the second catches up: that is
-//! bunching. A late vehicle starts its next trip late and makes up for it within most of that trip.
+//! A delay is carried from stop to stop. It grows with traffic (waves roll over the quarters of the city), incidents,
+//! and the delay of the previous trip; it shrinks wherever there is slack. Of two consecutive buses the first may
+//! collect more passengers and fall behind while the second catches up: that is bunching. A late vehicle starts its
+//! next trip late and recovers within most of that trip.
 
 use super::events::DayEvents;
 use super::runs::TripRun;
@@ -14,50 +14,50 @@ use crate::timetable::demand::traffic_density;
 use crate::timetable::services::Service;
 use crate::timetable::{NONE, Trip};
 
-/// Traffic is the same within squares of this many metres.
+/// The side of the squares with equal traffic, in metres.
 const QUARTER: f64 = 1_800.0;
-/// A wave of traffic takes about this long, seconds.
+/// The duration of a wave of traffic, in seconds.
 const WAVE: f64 = 2_000.0;
-/// A vehicle shows up at its first stop this long before its first trip of the day, seconds.
+/// The seconds by which a vehicle is at its first stop before its first trip of the day.
 pub(super) const SHOWS_UP: f64 = 240.0;
-/// It takes up its next trip this long after the last arrival, seconds.
+/// The seconds between the last arrival and the vehicle's next trip.
 pub(super) const TURNS: f64 = 60.0;
-/// A delay inherited from the trip before is made up for within this share of the trip.
+/// The share of a trip within which an inherited delay is recovered.
 const MADE_UP_BY: f64 = 0.8;
 
-/// What really happens at a stop: seconds of the city's time.
+/// The real times at a stop, in seconds of the city's time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallTimes {
     pub(super) arrive: f64,
     pub(super) depart: f64,
-    /// Passed without stopping; both times are then the time of passing.
+    /// True if the stop is passed without stopping; both times are then the time of passing.
     pub(super) skipped: bool,
 }
 
-/// A run as it really goes.
+/// The real times of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunCourse {
     pub(super) moments: Vec<CallTimes>,
-    /// From when on its vehicle belongs to this run.
+    /// The time at which the vehicle is assigned to this run.
     pub(super) from: f64,
-    /// Until when.
+    /// The time at which the assignment ends.
     pub(super) until: f64,
 }
 
-/// Where traffic is looked up for each call of each pattern, and how full the streets are by the minute.
+/// The traffic spot of each call of each pattern, and the traffic density by the minute.
 #[derive(Debug)]
 pub(super) struct TrafficSpots {
     calls: Vec<Vec<TrafficSpot>>,
-    /// For each service the rush of each minute of a day.
+    /// For each service, the density in each minute of a day.
     rush: Vec<Vec<f32>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct TrafficSpot {
     quarter: u64,
-    /// How prone to jams, 0 to 1.
+    /// The proneness to jams, 0 to 1.
     prone: f32,
-    /// Share of the way.
+    /// The share of the way.
     share: f32,
 }
 
@@ -90,17 +90,17 @@ impl TrafficSpots {
     }
 }
 
-/// How a mode takes to traffic.
+/// The response of a mode to traffic.
 struct TrafficResponse {
-    /// The share of its time that a full street adds.
+    /// The share of the travel time that full streets add.
     traffic: f64,
-    /// The share of its time that chance adds or takes.
+    /// The share of the travel time that randomness adds or removes.
     chance: f64,
-    /// The share of its time that can be made up for when late.
+    /// The share of the travel time that can be recovered when late.
     slack: f64,
-    /// The most seconds it runs ahead of its timetable.
+    /// The most seconds that a vehicle is ahead of its timetable.
     early: f64,
-    /// Seconds at a stop, at least and by chance on top.
+    /// The seconds at a stop: the minimum, and the random addition.
     halt: (f64, f64),
     bunches: bool,
 }
@@ -151,21 +151,21 @@ fn traffic_response(mode: TransportMode) -> TrafficResponse {
 }
 
 impl City {
-    /// Whether a run's vehicle can be on it at a time; a quick look that spares most courses.
+    /// Returns true if a run's vehicle may be on it at a time; a quick check that avoids most simulations.
     pub(super) fn may_be_on_run(&self, run: &TripRun, time: f64) -> bool {
         let trips = &self.timetable().trips;
         let scheduled_end =
             |trip: &Trip| f64::from(trip.start + self.timetable().trip_duration(trip));
         let latest = scheduled_end(&run.trip) + f64::from(run.trip.delay_max) + TURNS + 60.0;
         let earliest = match trips.get(run.trip.previous as usize) {
-            // Nothing arrives this early, and a cancelled trip before only makes it later.
+            // No vehicle arrives this early, and a cancelled trip before only makes it later.
             Some(before) => scheduled_end(before).min(f64::from(run.trip.start) - SHOWS_UP) - 120.0,
             None => f64::from(run.trip.start) - SHOWS_UP,
         };
         (earliest..latest).contains(&time)
     }
 
-    /// The course of a run, and since when its vehicle is on it.
+    /// Simulates the course of a run, including the time at which its vehicle is assigned to it.
     pub(super) fn simulate_course(
         &self,
         run: &TripRun,
@@ -189,9 +189,9 @@ impl City {
         course.until = last.arrive + TURNS;
     }
 
-    /// Drives a run that starts `inherited` seconds late because of the one before.
+    /// Simulates a run that starts `inherited` seconds late because of the previous one.
     ///
-    /// By the end nothing of that is left, so the end of a run depends on no other run.
+    /// That delay is recovered by the end, so the end of a run does not depend on other runs.
     fn drive_run(
         &self,
         run: &TripRun,
@@ -262,7 +262,7 @@ impl City {
         }
     }
 
-    /// How much slower than planned this run is all along: its driver, and its place in a bunch.
+    /// Returns the slowness of a run as a whole: from its driver, and from its position in a bunch.
     fn run_slowness(&self, run: &TripRun, bunches: bool) -> f64 {
         let driver = (noise::unit_share(noise::mix_bits(run.key, 3)) - 0.45) * 0.07;
         if !bunches {
@@ -287,7 +287,7 @@ impl City {
         }
     }
 
-    /// How full the streets are at a spot: mostly not at all, at times very.
+    /// Returns the traffic at a spot: mostly none, at times a lot.
     fn traffic_at_spot(&self, run: &TripRun, spot: &TrafficSpot, seconds: f64) -> f64 {
         let key = noise::mix_bits(
             noise::mix_bits(self.realtime_model().seed, spot.quarter),
@@ -299,7 +299,7 @@ impl City {
     }
 }
 
-/// Seconds late at the first stop: mostly a few, now and then a minute or two.
+/// Returns the delay at the first stop in seconds: mostly a few, sometimes a minute or two.
 fn initial_delay(key: u64) -> f64 {
     (-(1.0 - noise::unit_share(noise::mix_bits(key, 2))).ln() * 16.0).min(110.0)
 }
@@ -315,7 +315,7 @@ fn incident_delay(
     on_route.find_map(|incident| incident.delay_for_run(direction, f64::from(share), seconds))
 }
 
-/// A delay that comes ever nearer to its greatest value instead of stopping at it.
+/// Limits a delay smoothly: it approaches its maximum instead of stopping at it.
 fn soften_delay(delay: f64, most: f64) -> f64 {
     let free = most * 0.6;
     if delay <= free {
@@ -325,23 +325,24 @@ fn soften_delay(delay: f64, most: f64) -> f64 {
     free + (most - free) * beyond / (1.0 + beyond)
 }
 
-/// A stop as the timetable has it, city time in seconds.
+/// The scheduled times at a stop, in seconds of the city's time.
 struct PlannedCall {
     arrival: f64,
     departure: f64,
-    /// Seconds that people take to get on and off.
+    /// The seconds for boarding and alighting.
     halt: f64,
 }
 
 impl PlannedCall {
-    /// The scheduled halt is cut short when late, and never left early.
+    /// Returns the times with the scheduled halt. A late vehicle shortens it, and no vehicle departs early.
     fn times_with_scheduled_halt(&self, late: f64) -> CallTimes {
         let arrive = self.arrival + late;
         let halt = self.halt.min(self.departure - self.arrival);
         CallTimes { arrive, depart: self.departure.max(arrive + halt), skipped: false }
     }
 
-    /// The timetable has one time, of departure: the halt is taken from the way here, but not more than half of it.
+    /// Returns the times if the timetable has only the departure: the halt is taken from the travel time before, at
+    /// most half of it.
     fn times_with_derived_halt(
         &self,
         late: f64,
@@ -355,7 +356,7 @@ impl PlannedCall {
     }
 }
 
-/// Time does not run backwards, however much is made up for between two stops.
+/// Makes times increase, regardless of the delay recovered between two stops.
 fn ordered_times(moment: CallTimes, before: Option<&CallTimes>) -> CallTimes {
     let Some(before) = before else { return moment };
     let arrive = moment.arrive.max(before.depart + 8.0);

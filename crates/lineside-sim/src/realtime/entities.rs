@@ -1,4 +1,4 @@
-//! Words that the three feeds share: trips, stops and times as GTFS-Realtime says them.
+//! Trips, stops and times in GTFS-Realtime form, shared by the three feeds.
 
 use lineside_formats::gtfs_rt::proto;
 use proto::trip_descriptor::ScheduleRelationship;
@@ -8,7 +8,7 @@ use crate::city::City;
 use crate::time::format_clock_time;
 
 impl City {
-    /// The `trip_id` of a run.
+    /// Returns the `trip_id` of a run.
     pub(super) fn run_trip_id(&self, run: &TripRun) -> String {
         let route = &self.network().routes
             [self.network().patterns[run.trip.pattern as usize].route as usize];
@@ -38,7 +38,7 @@ impl City {
             RunKind::Headway { exact: false } => ScheduleRelationship::Unscheduled,
             RunKind::Added => ScheduleRelationship::Added,
         };
-        // A trip of the timetable is known by its id and date; the others need their time as well.
+        // A scheduled trip is identified by its id and date; other trips also need their start time.
         let start_time = (run.kind != RunKind::Scheduled)
             .then(|| format_clock_time(self.city_time().feed_seconds(run.trip.start)));
         proto::TripDescriptor {
@@ -62,7 +62,7 @@ impl City {
         &self.network().stops[call.stop as usize].id
     }
 
-    /// The name of an entity: one per vehicle or trip and day, the same from poll to poll.
+    /// Returns the id of an entity: one per vehicle or trip and day, constant from poll to poll.
     pub(super) fn entity_id(&self, run: &TripRun, at: &ServiceDay) -> String {
         let id = self.run_trip_id(run);
         match run.kind {
@@ -77,7 +77,7 @@ impl City {
         }
     }
 
-    /// When this vehicle was last heard of: vehicles report every few seconds, each at its own beat.
+    /// Returns the time of a vehicle's last report: vehicles report every few seconds, each with its own offset.
     pub(super) fn last_report_time(&self, run: &TripRun, now: i64) -> i64 {
         let beat = i64::from(run.vehicle) % REPORTS_EVERY;
         now - (now + beat).rem_euclid(REPORTS_EVERY)

@@ -1,4 +1,4 @@
-//! What goes wrong on a day: incidents on a section of a route, closed stops, cancelled trips, passed stops.
+//! The disruptions of a day: incidents on a section of a route, closed stops, cancelled trips, skipped stops.
 
 use super::runs::{RunKind, TripRun};
 use crate::city::City;
@@ -7,32 +7,32 @@ use crate::network::plan::BusKind;
 use crate::noise;
 use crate::time::{Day, HOUR};
 
-/// Incidents of a day.
+/// The number of incidents on a day.
 const INCIDENTS: u64 = 15;
-/// Stops that are closed for works on a day.
+/// The number of stops that are closed for works on a day.
 const CLOSURES: u64 = 3;
 /// The chance that a trip is cancelled, on a normal day and during an incident on its route.
 const CANCELLED: f64 = 0.007;
 const CANCELLED_IN_INCIDENT: f64 = 0.09;
-/// The chance that a bus or tram passes one of its stops.
+/// The chance that a bus or tram skips one of its stops.
 const PASSES_A_STOP: f64 = 0.012;
 
-/// Something that holds up a section of a route for a while.
+/// A disruption of a section of a route for a while.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Incident {
     pub(super) number: u64,
     pub(super) route: u32,
-    /// City time on its day, seconds.
+    /// The start, in seconds of the city's time on its day.
     pub(super) from: i32,
     pub(super) until: i32,
     /// The section, as shares of the way in direction 0.
     pub(super) section: (f64, f64),
-    /// Seconds that the first vehicle loses; later ones less and less.
+    /// The seconds that the first vehicle loses; later vehicles lose less and less.
     pub(super) severity: f64,
     pub(super) key: u64,
 }
 
-/// A stop that nothing serves today.
+/// A stop that is closed on a day.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StopClosure {
     pub(super) stop: u32,
@@ -46,7 +46,7 @@ pub(super) struct DayEvents {
 }
 
 impl Incident {
-    /// Whether it holds up a run at a share of its way and a time; then the seconds it costs.
+    /// Returns the seconds that the incident costs a run at a share of its way and a time, if it affects the run.
     pub(super) fn delay_for_run(&self, direction: u8, share: f64, seconds: f64) -> Option<f64> {
         let share = if direction == 0 { share } else { 1.0 - share };
         let (from, until) = (f64::from(self.from), f64::from(self.until));
@@ -57,7 +57,7 @@ impl Incident {
 }
 
 impl City {
-    /// What goes wrong on a day.
+    /// Returns the disruptions of a day.
     pub(super) fn events_on_day(&self, day: Day) -> DayEvents {
         let key = noise::mix_bits(
             noise::key_for_purpose(self.realtime_model().seed, "events"),
@@ -78,7 +78,7 @@ impl City {
 
     fn generate_incident(&self, number: u64, key: u64) -> Incident {
         let share = |n: u64| noise::unit_share(noise::mix_bits(key, n));
-        // The first two are under way in the morning rush hour, one on rails in the street and one on a bus route.
+        // The first two are active in the morning rush hour, one on a tram route and one on a bus route.
         let (wanted, from) = match number {
             0 => (Some(TransportMode::Tram), 7 * HOUR + 16 * 60),
             1 => (Some(TransportMode::Bus), 7 * HOUR + 38 * 60),
@@ -105,7 +105,7 @@ impl City {
         }
     }
 
-    /// A kerb on a bus route, neither an end of the line nor part of a station.
+    /// Returns a closure of a kerb on a bus route that is neither an end of the line nor part of a station.
     fn generate_closure(&self, key: u64) -> Option<StopClosure> {
         let network = self.network();
         let buses: Vec<u32> = (0..network.routes.len() as u32)
@@ -121,7 +121,7 @@ impl City {
         Some(StopClosure { stop: kerb, route })
     }
 
-    /// Whether a run is cancelled.
+    /// Returns true if a run is cancelled.
     pub(super) fn is_run_cancelled(&self, run: &TripRun, events: &DayEvents) -> bool {
         if run.kind != RunKind::Scheduled {
             return false;
@@ -135,7 +135,7 @@ impl City {
         noise::unit_share(noise::mix_bits(run.key, 77)) < chance
     }
 
-    /// Which call a run passes without stopping, closed stops aside.
+    /// Returns the call that a run skips, apart from closed stops.
     pub(super) fn skipped_call(&self, run: &TripRun) -> Option<usize> {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let street = matches!(

@@ -1,4 +1,4 @@
-//! The vehicles: numbers, plates and what they can carry.
+//! The vehicles: numbers, licence plates and capacities.
 
 use lineside_formats::gtfs_rt::proto;
 
@@ -6,7 +6,7 @@ use crate::city::CityParts;
 use crate::network::TransportMode;
 use crate::noise;
 
-/// Ferries have names; later ones of a name get a numeral.
+/// The names of ferries; further ferries with a name get a numeral.
 const FERRY_NAMES: [&str; 12] = [
     "Puffin",
     "Eider",
@@ -30,7 +30,7 @@ pub(super) struct Fleet {
 #[derive(Debug)]
 pub(super) struct FleetVehicle {
     pub(super) descriptor: proto::VehicleDescriptor,
-    /// Carriages, for modes whose carriages are told apart.
+    /// The number of carriages, for modes with numbered carriages.
     pub(super) carriages: u32,
 }
 

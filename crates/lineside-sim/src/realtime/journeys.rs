@@ -1,4 +1,4 @@
-//! Predictions as estimated timetables, as SIRI has them: from the same courses as the trip updates, and not from those.
+//! Predictions as SIRI estimated timetables, from the same courses as the trip updates, not from the trip updates.
 
 use lineside_formats::siri::{
     CallStatus, DurationSeconds, FramedVehicleJourneyRef, LanguageText, SiriCall, SiriTime,
@@ -13,13 +13,13 @@ use super::whole_seconds;
 use crate::city::City;
 use crate::network::TransportMode;
 
-/// Who says it, as SIRI asks for the name.
+/// The data source, which SIRI requires.
 pub(crate) const SOURCE: &str = "lindhaven";
-/// From so many seconds on a call is early or late.
+/// The seconds from which a call is early or late.
 const LATE_FROM: i64 = 60;
 
 impl City {
-    /// The journeys of which something is told at an instant, in a fixed order.
+    /// Returns the journeys with predictions at an instant, in a fixed order.
     pub fn estimated_journeys(&self, now: UnixMillis) -> Vec<VehicleJourney> {
         let now = whole_seconds(now);
         let mut course = RunCourse::default();
@@ -66,7 +66,7 @@ impl City {
         })
     }
 
-    /// What names and describes a run.
+    /// Returns a journey with the references and descriptions of a run.
     pub(super) fn describe_journey(&self, run: &TripRun, at: &ServiceDay) -> VehicleJourney {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let route = &self.network().routes[pattern.route as usize];
@@ -75,7 +75,7 @@ impl City {
         let end = start + i64::from(self.timetable().trip_duration(&run.trip));
         let is_extra = run.kind == RunKind::Added;
         let id = self.run_trip_id(run);
-        // A journey that no timetable has is not one of its day's, and has a name of its own.
+        // A journey outside the timetable has no day, but a code of its own.
         let framed = (!is_extra).then(|| FramedVehicleJourneyRef {
             data_frame_ref: Some(self.city_time().calendar_date(at.day).to_string().into()),
             dated_vehicle_journey_ref: Some(id.clone().into()),
@@ -103,7 +103,7 @@ impl City {
 
     fn estimated_call(&self, run: &TripRun, told: &CallPrediction) -> SiriCall {
         let last = self.network().patterns[run.trip.pattern as usize].calls.len() - 1;
-        // Nobody has planned when a journey beyond the timetable should call.
+        // A journey outside the timetable has no planned times.
         let is_planned = run.kind != RunKind::Added;
         let (arrival, departure) = told.scheduled;
         let aimed = |is: bool, at: i64| siri_time(at).filter(|_| is && is_planned);
@@ -122,7 +122,7 @@ impl City {
         }
     }
 
-    /// A call of a run, of which nothing but the place is said.
+    /// Returns a call of a run with only its place.
     pub(super) fn describe_call(&self, run: &TripRun, call: usize) -> SiriCall {
         SiriCall {
             stop_point_ref: Some(self.call_stop_id(run, call).into()),
@@ -132,7 +132,7 @@ impl City {
         }
     }
 
-    /// The how manieth call of a run at the same stop it is, from 1.
+    /// Returns the ordinal of a call among the run's calls at its stop, from 1.
     fn call_visit_number(&self, run: &TripRun, call: usize) -> u32 {
         let calls = &self.network().patterns[run.trip.pattern as usize].calls;
         let before = calls[..call].iter().filter(|it| it.stop == calls[call].stop).count();
@@ -146,17 +146,17 @@ impl City {
     }
 }
 
-/// Seconds late as SIRI writes them.
+/// Returns a delay in seconds in SIRI form.
 pub(super) fn siri_delay(seconds: f64) -> DurationSeconds {
     DurationSeconds(seconds.round() as i32)
 }
 
-/// A moment, from Unix seconds.
+/// Returns a SIRI time from Unix seconds.
 pub(crate) fn siri_time(seconds: i64) -> Option<SiriTime> {
     SiriTime::from_millis(seconds.saturating_mul(1_000))
 }
 
-/// A text in the language of the city.
+/// Returns a text in the default language.
 pub(super) fn siri_text(text: &str) -> LanguageText {
     LanguageText { lang: None, value: text.into() }
 }

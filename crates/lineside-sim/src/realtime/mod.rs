@@ -1,12 +1,12 @@
-//! What really happens: a function of the seed and the time, and of nothing that happened before.
+//! The real-time model: a function of the seed and the time only.
 //!
-//! [`courses`] says when each trip of a day really arrives and departs; [`events`] what goes wrong on a day. The three
-//! feeds read both: positions are courses at an instant, predictions are courses as far as they can be known at it,
-//! alerts are the events. So they agree, whatever they are asked and in whatever order.
+//! [`courses`] computes the real arrivals and departures of each trip, [`events`] the disruptions of a day. The three
+//! feeds read both: positions are courses at an instant, predictions are courses as far as they can be known at that
+//! instant, and alerts are the events. So they agree, regardless of the order of requests.
 //!
-//! Each feed is said twice, in the terms of GTFS-Realtime and in those of SIRI, and neither is made of the other:
-//! `trip_updates` and `journeys` of the predictions, `vehicle_positions` and `activities` of what vehicles report,
-//! `alerts` and `situations` of the notices.
+//! Each feed exists in GTFS-Realtime and in SIRI form, and neither is converted from the other: `trip_updates` and
+//! `journeys` follow from the predictions, `vehicle_positions` and `activities` from the vehicles' reports, `alerts`
+//! and `situations` from the notices.
 
 mod activities;
 mod alerts;
@@ -32,15 +32,15 @@ use fleet::Fleet;
 /// The three real-time feeds at one instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RealtimeFeeds {
-    /// Where each vehicle is.
+    /// The position of each vehicle.
     pub vehicle_positions: proto::FeedMessage,
-    /// Predictions for trips under way and about to start, cancellations and added trips.
+    /// Predictions for trips that are running or about to start, cancellations and added trips.
     pub trip_updates: proto::FeedMessage,
     /// Disruptions, works and news, in English, German and French.
     pub alerts: proto::FeedMessage,
 }
 
-/// What the model looks up while it runs.
+/// The precomputed data of the model.
 #[derive(Debug)]
 pub(crate) struct RealtimeModel {
     pub(crate) seed: u64,
@@ -58,7 +58,7 @@ impl RealtimeModel {
     }
 }
 
-/// `now` in whole seconds: feeds do not say more.
+/// Returns `now` in whole seconds, the resolution of feeds.
 fn whole_seconds(now: UnixMillis) -> i64 {
     now.unix_seconds()
 }
@@ -73,7 +73,7 @@ fn build_feed_header(timestamp: i64, version: &str) -> proto::FeedHeader {
 }
 
 impl City {
-    /// All three feeds at an instant. Deterministic: the same city and instant give the same messages.
+    /// Returns all three feeds at an instant. The same city and instant give the same messages.
     pub fn realtime_feeds(&self, now: UnixMillis) -> RealtimeFeeds {
         RealtimeFeeds {
             vehicle_positions: self.vehicle_positions_feed(now),

@@ -1,60 +1,61 @@
-//! What a control room would predict: sure of the next stop, ever less of those after it.
+//! Predictions of a control room: certain for the next stop, less and less so for later ones.
 //!
-//! A prediction is made anew whenever the vehicle arrives or departs, and not between, as real systems do; so most
-//! of what is told is the same from poll to poll. Each format says it in its own terms elsewhere.
+//! As in real systems, a prediction is updated whenever the vehicle arrives or departs, and not between, so that most
+//! predictions are the same from poll to poll. Other modules convert predictions to each format.
 
 use super::courses::RunCourse;
 use super::runs::{AHEAD, RunKind, ServiceDay, TripRun};
 use crate::city::City;
 
-/// A trip is told of this long before it starts, seconds.
+/// The seconds before its start from which a trip is published.
 const TOLD_AHEAD: f64 = 25.0 * 60.0;
-/// Whether it will start late is known this long before, seconds.
+/// The seconds before the start from which a late start is known.
 const KNOWN_AHEAD: f64 = 8.0 * 60.0;
-/// A cancellation is told of this long before the start, seconds.
+/// The seconds before the start from which a cancellation is published.
 const CANCELLATION_AHEAD: f64 = AHEAD as f64;
-/// How far ahead a prediction holds, seconds: beyond, it falls back to the delay of the moment.
+/// The time constant of predictions, in seconds: farther ahead they fall back to the current delay.
 const HOLDS: f64 = 14.0 * 60.0;
-/// No two stops are predicted nearer than this, seconds.
+/// The smallest predicted time between two stops, in seconds.
 const MOVES_MIN: i64 = 6;
 
-/// What a control room knows of a run.
+/// The control room's knowledge of a run.
 pub(super) struct RunStatus {
-    /// Since when, city time in seconds.
+    /// The time of the last update, in seconds of the city's time.
     pub(super) since: f64,
-    /// Seconds late at the last arrival or departure.
+    /// The delay at the last arrival or departure, in seconds.
     pub(super) delay: f64,
-    /// The call the vehicle is at or comes to next.
+    /// The current or next call.
     pub(super) next: usize,
-    /// Whether anything but the timetable is known.
+    /// True if more than the timetable is known.
     foreseen: bool,
-    /// Whether its vehicle is on it.
+    /// True if the vehicle is assigned to the run.
     pub(super) has_vehicle: bool,
 }
 
-/// An arrival or a departure, Unix seconds.
+/// The scheduled and expected time of an arrival or a departure, in Unix seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PredictedTime {
     pub(super) scheduled: i64,
     pub(super) expected: i64,
 }
 
-/// What is predicted for one call.
+/// The prediction for one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallPrediction {
-    /// Its place in the pattern, from 0.
+    /// The index in the pattern, from 0.
     pub(super) call: usize,
     pub(super) skipped: bool,
-    /// None at the first call, and where it is skipped.
+    /// `None` at the first call, and if skipped.
     pub(super) arrival: Option<PredictedTime>,
-    /// None at the last call, and where it is skipped.
+    /// `None` at the last call, and if skipped.
     pub(super) departure: Option<PredictedTime>,
-    /// When it should arrive and depart, Unix seconds, also where it is skipped.
+    /// The scheduled arrival and departure in Unix seconds, even if skipped.
     pub(super) scheduled: (i64, i64),
 }
 
 impl City {
-    /// Since when a cancelled run is told as cancelled, Unix seconds; none while nobody tells of it.
+    /// Returns the time in Unix seconds from which a cancelled run is published as cancelled; `None` outside that
+    /// period.
     pub(super) fn cancelled_since(&self, run: &TripRun, at: &ServiceDay) -> Option<i64> {
         let start = f64::from(run.trip.start);
         let end = start + f64::from(self.timetable().trip_duration(&run.trip));
@@ -62,7 +63,8 @@ impl City {
         told.then(|| self.city_time().instant_on_day(at.day, start - CANCELLATION_AHEAD) as i64)
     }
 
-    /// What is known at an instant of a run that is not cancelled, and its course; none while nobody tells of it.
+    /// Returns the status of a run that is not cancelled, and computes its course; `None` while the run is not
+    /// published.
     pub(super) fn run_status_at(
         &self,
         run: &TripRun,
@@ -85,14 +87,14 @@ impl City {
         Some(self.run_status(run, course, time))
     }
 
-    /// What is known of a run at a time.
+    /// Returns the status of a run at a time.
     pub(super) fn run_status(&self, run: &TripRun, course: &RunCourse, time: f64) -> RunStatus {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         let start = f64::from(run.trip.start);
         let has_vehicle = time >= course.from;
         let first = course.moments[0].depart;
         if time < first {
-            // Before the start the delay is at first not known at all, then from the vehicle's last trip.
+            // Before the start the delay is unknown at first, and later known from the vehicle's previous trip.
             let foreseen = time >= first - KNOWN_AHEAD;
             let told = if foreseen { first - KNOWN_AHEAD } else { start - TOLD_AHEAD };
             let since = match (has_vehicle, foreseen) {
@@ -129,7 +131,7 @@ impl City {
         known
     }
 
-    /// Predicts the current or next stop and each one after it. An added run has all its calls, and the passed ones have their
+    /// Predicts the current or next stop and each one after it. For an added run, passed calls are included with their
     /// real times, because no timetable has them.
     pub(super) fn predict_calls(
         &self,
@@ -148,7 +150,7 @@ impl City {
         for (i, (arrival, departure)) in times.iter().enumerate().skip(first) {
             let moment = &course.moments[i];
             let sure = if known.foreseen {
-                // The stop that comes next is predicted as well as it gets.
+                // The next stop is predicted exactly.
                 if i <= known.next {
                     1.0
                 } else {

@@ -1,4 +1,4 @@
-//! Which trips concern an instant: those under way, those whose vehicle waits, those about to start.
+//! The trips that matter at an instant: those running, those whose vehicle waits, and those about to start.
 
 use super::events::DayEvents;
 use crate::city::City;
@@ -8,49 +8,49 @@ use crate::time::{Day, HOUR};
 use crate::timetable::services::Service;
 use crate::timetable::{NONE, TEMPLATE_PROFILE, Trip};
 
-/// How far ahead trips are looked at, seconds: longer than any vehicle waits at the end of its line.
+/// The seconds by which trips are included ahead: longer than any vehicle waits at the end of its line.
 pub(super) const AHEAD: i32 = 30 * 60;
-/// How long after its scheduled end a trip may still be under way, seconds.
+/// The seconds after its scheduled end for which a trip may still run.
 const LATE: i32 = 25 * 60;
-/// Trips run past midnight, so the day before still counts.
+/// The days that matter: trips run past midnight, so the previous day counts too.
 const DAYS: std::ops::RangeInclusive<Day> = -1..=0;
 
-/// One trip on one day.
+/// A trip on a day.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TripRun {
     pub(crate) day: Day,
     pub(crate) trip: Trip,
     pub(crate) kind: RunKind,
-    /// The chance of this run; its vehicle and its neighbours have others.
+    /// The random key of this run; its vehicle and its neighbours have other keys.
     pub(crate) key: u64,
-    /// City-wide number of the vehicle.
+    /// The city-wide number of the vehicle.
     pub(crate) vehicle: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunKind {
     Scheduled,
-    /// A run of a trip in frequencies.txt.
+    /// A run of a trip in `frequencies.txt`.
     Headway {
         exact: bool,
     },
-    /// Not in the timetable.
+    /// A run that is not in the timetable.
     Added,
 }
 
-/// A day and what goes wrong on it.
+/// A day with its disruptions.
 #[derive(Debug)]
 pub(super) struct ServiceDay {
     pub(super) day: Day,
-    /// The instant in the day's timetable, seconds.
+    /// The instant in seconds of the day's timetable.
     pub(super) seconds: f64,
     pub(super) events: DayEvents,
-    /// `20261121`
+    /// The date, as `20261121`.
     pub(super) date: String,
 }
 
 impl City {
-    /// The days that an instant belongs to.
+    /// Returns the days that an instant belongs to.
     pub(super) fn service_days_at(&self, instant: i64) -> Vec<ServiceDay> {
         let today = self.city_time().service_day_at(instant);
         let day_at = |day: Day| ServiceDay {
@@ -62,7 +62,7 @@ impl City {
         DAYS.map(|offset| day_at(today + offset)).collect()
     }
 
-    /// Every run of a day that may be of interest at an instant, in a fixed order.
+    /// Returns every run of a day that may matter at an instant, in a fixed order.
     pub(super) fn list_runs_at(&self, at: &ServiceDay) -> Vec<TripRun> {
         let now = at.seconds as i32;
         let span = now - self.timetable().longest_trip_duration() - LATE..now + AHEAD;
@@ -77,7 +77,7 @@ impl City {
         runs
     }
 
-    /// A trip of the timetable on a day.
+    /// Returns the run of a scheduled trip on a day.
     pub(super) fn run_of_trip(&self, trip: u32, day: Day) -> TripRun {
         let key = noise::mix_bits(
             noise::mix_bits(noise::key_for_purpose(self.realtime_model().seed, "run"), day as u64),
@@ -97,7 +97,7 @@ impl City {
         }
     }
 
-    /// Trains and ferries that are sent out beyond the timetable when many want to travel.
+    /// Returns extra trains and ferries at times of high demand.
     fn added_runs(&self, at: &ServiceDay) -> Vec<TripRun> {
         let service = [Service::Weekday, Service::Saturday, Service::Sunday]
             .into_iter()
@@ -130,7 +130,7 @@ impl City {
                         delay_max: 600,
                         template: NONE,
                     };
-                    // A trip may last longer than an hour: two vehicles take turns.
+                    // A trip may last longer than an hour, so two vehicles alternate.
                     let vehicle = self.timetable().fleet_size() + i as u32 * 2 + hour as u32 % 2;
                     runs.push(TripRun { day: at.day, trip, kind: RunKind::Added, key, vehicle });
                 }

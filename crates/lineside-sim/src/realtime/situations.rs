@@ -1,4 +1,4 @@
-//! What passengers are told, as situations of SIRI.
+//! Notices to passengers as SIRI situations.
 
 use lineside_formats::gtfs_rt::proto;
 use lineside_formats::siri::{
@@ -15,10 +15,11 @@ use super::journeys::{SOURCE, siri_time};
 use super::whole_seconds;
 use crate::city::City;
 
-/// So many seconds before what is planned begins it is written down; it is told some days before.
+/// The seconds before its start at which a planned situation is created; it is published some days
+/// before.
 const PLANNED_AHEAD: i64 = 28 * 86_400;
 
-/// How long before it begins a situation is written down.
+/// Returns the seconds between the creation and the start of a situation.
 fn publication_lead(notice: &AlertNotice) -> i64 {
     match notice.cause {
         Cause::Holiday | Cause::Construction => PLANNED_AHEAD,
@@ -27,7 +28,7 @@ fn publication_lead(notice: &AlertNotice) -> i64 {
 }
 
 impl City {
-    /// The situations at an instant, in a fixed order.
+    /// Returns the situations at an instant, in a fixed order.
     pub fn list_situations(&self, now: UnixMillis) -> Vec<PtSituationElement> {
         let notices = self.active_notices(whole_seconds(now));
         notices.iter().map(|notice| self.build_situation(notice)).collect()
@@ -63,7 +64,7 @@ impl City {
         situation
     }
 
-    /// Whom it concerns: operators, their lines, stops, whole stations, and journeys.
+    /// Returns the affected operators, lines, stops, stations, and journeys.
     fn affected_scope(&self, notice: &AlertNotice) -> Affects {
         let mut affects = Affects::default();
         let mut operators = Vec::new();
@@ -148,7 +149,7 @@ fn siri_severity(level: SeverityLevel) -> Severity {
     }
 }
 
-/// Puts a cause where SIRI 2.0 has causes of its kind.
+/// Sets a cause in the SIRI 2.0 element for its kind.
 fn set_siri_reason(situation: &mut PtSituationElement, cause: Cause) {
     let (place, term) = match cause {
         Cause::Accident => (&mut situation.miscellaneous_reason, "accident"),
@@ -169,7 +170,7 @@ fn set_siri_reason(situation: &mut PtSituationElement, cause: Cause) {
     *place = Some(term.into());
 }
 
-/// What follows for services; nothing where SIRI has no condition for it.
+/// Returns the consequences for services; empty if SIRI has no matching condition.
 fn siri_consequences(effect: Effect) -> Vec<Consequence> {
     let condition = match effect {
         Effect::SignificantDelays => "delayed",

@@ -1,9 +1,9 @@
-//! The words of alerts in English, German and French.
+//! The texts of alerts in English, German and French.
 
 use lineside_formats::gtfs_rt::proto;
 use proto::translated_string::Translation;
 
-/// A text in the three languages; `{name}` is filled in.
+/// A text in three languages with `{name}` placeholders.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AlertText {
     pub(super) en: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct AlertText {
 }
 
 impl AlertText {
-    /// Fills in the names given as (name, value).
+    /// Replaces the placeholders by the values given as (name, value).
     pub(super) fn fill_placeholders(&self, values: &[(&str, &str)]) -> proto::TranslatedString {
         let translation = [("en", self.en), ("de", self.de), ("fr", self.fr)]
             .into_iter()
@@ -27,7 +27,7 @@ impl AlertText {
     }
 }
 
-/// Header and description.
+/// A header and a description.
 pub(super) type Pair = (AlertText, AlertText);
 
 pub(super) const ACCIDENT: Pair = (
@@ -134,7 +134,7 @@ pub(super) const CANCELLED: Pair = (
     },
 );
 
-/// The description of [`CANCELLED`] where it is about one trip.
+/// The description of [`CANCELLED`] for a single trip.
 pub(super) const ONE_CANCELLED: AlertText = AlertText {
     en: "Because of a staff shortage, one trip on line {line} is cancelled in the next hour: {times}.",
     de: "Wegen Personalmangels entfällt in der nächsten Stunde eine Fahrt der Linie {line}: {times}.",

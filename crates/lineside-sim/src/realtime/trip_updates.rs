@@ -1,4 +1,4 @@
-//! Predictions as trip updates, as GTFS-Realtime has them.
+//! Predictions as GTFS-Realtime trip updates.
 
 use lineside_formats::gtfs_rt::proto;
 use lineside_sync::UnixMillis;
@@ -12,7 +12,7 @@ use super::{build_feed_header, whole_seconds};
 use crate::city::City;
 
 impl City {
-    /// The feed of trip updates at an instant.
+    /// Returns the feed of trip updates at an instant.
     pub fn trip_updates_feed(&self, now: UnixMillis) -> proto::FeedMessage {
         let now = whole_seconds(now);
         let mut course = RunCourse::default();
@@ -65,7 +65,7 @@ impl City {
     }
 
     fn stop_time_update(&self, run: &TripRun, call: &CallPrediction) -> StopTimeUpdate {
-        // Readers such as OpenTripPlanner need a departure at the last call of a trip that no timetable has.
+        // Readers such as OpenTripPlanner need a departure at the last call of an added trip.
         let end = call.arrival.filter(|_| run.kind == RunKind::Added);
         let departure = call.departure.or(end);
         StopTimeUpdate {
@@ -83,7 +83,7 @@ fn trip_delay(run: &TripRun, known: &RunStatus) -> Option<i32> {
     (run.kind == RunKind::Scheduled).then_some(known.delay.round() as i32)
 }
 
-/// A time, and a delay where there is a scheduled time to be late against.
+/// Returns an event with its time, and with a delay if there is a scheduled time.
 fn stop_time_event(run: &TripRun, told: PredictedTime) -> StopTimeEvent {
     let delay = match run.kind {
         RunKind::Scheduled | RunKind::Headway { exact: true } => {

@@ -1,4 +1,4 @@
-//! Where vehicles are: their courses at the instant of their last report.
+//! Vehicle positions: the courses at the instant of each vehicle's last report.
 
 use lineside_formats::gtfs_rt::proto;
 use lineside_sync::UnixMillis;
@@ -13,45 +13,45 @@ use crate::city::City;
 use crate::network::Pattern;
 use crate::noise;
 
-/// A vehicle nearer than this to its next stop (metres), or this short before it (seconds), is arriving.
+/// A vehicle is arriving within this distance of its next stop in metres, or this time before it in seconds.
 const ARRIVING_METRES: f64 = 60.0;
 const ARRIVING_SECONDS: f64 = 12.0;
-/// Fastest that a vehicle says it is, in m/s: validators take what says more for a mistake.
+/// The highest reported speed in m/s: validators consider more a mistake.
 const SPEED_MAX: f32 = 26.0;
-/// The share of the time between two stops in which a vehicle speeds up, and again in which it slows down.
+/// The share of the time between two stops in which a vehicle accelerates, and again in which it brakes.
 const RAMP: f64 = 0.2;
 
-/// Where on its pattern a vehicle is.
+/// The position of a vehicle on its pattern.
 struct PatternPosition {
-    /// Metres along the pattern's line.
+    /// The distance along the pattern's line, in metres.
     along: f64,
-    /// Metres per second.
+    /// The speed in metres per second.
     speed: f64,
-    /// The call it stands at or is on its way to.
+    /// The current or next call.
     call: usize,
     status: VehicleStopStatus,
 }
 
-/// A vehicle as it last reported.
+/// The last report of a vehicle.
 pub(super) struct VehicleReport {
-    /// When, Unix seconds.
+    /// The time of the report, in Unix seconds.
     pub(super) reported: i64,
-    /// Latitude and longitude, degrees.
+    /// Latitude and longitude, in degrees.
     pub(super) place: (f64, f64),
-    /// Degrees clockwise from north.
+    /// The bearing in degrees clockwise from north.
     pub(super) bearing: f32,
-    /// Metres per second.
+    /// The speed in metres per second.
     pub(super) speed: f32,
-    /// The call it stands at or is on its way to.
+    /// The current or next call.
     pub(super) call: usize,
     pub(super) status: VehicleStopStatus,
-    /// Percent.
+    /// The occupancy in percent.
     pub(super) occupancy: u32,
     pub(super) congestion: CongestionLevel,
 }
 
 impl City {
-    /// The feed of vehicle positions at an instant.
+    /// Returns the feed of vehicle positions at an instant.
     pub fn vehicle_positions_feed(&self, now: UnixMillis) -> proto::FeedMessage {
         let now = whole_seconds(now);
         let mut course = RunCourse::default();
@@ -101,7 +101,7 @@ impl City {
         })
     }
 
-    /// A vehicle as it last reported; none if it is not out.
+    /// Returns the last report of a vehicle; `None` if it is not in service.
     pub(super) fn last_vehicle_report(
         &self,
         run: &TripRun,
@@ -134,7 +134,8 @@ impl City {
         })
     }
 
-    /// How full a vehicle is on its way to a call, percent: fuller in the rush hour and in the middle of its way.
+    /// Returns the occupancy of a vehicle on its way to a call in percent: higher in the rush hour and in the middle of
+    /// its way.
     fn occupancy_percent(&self, run: &TripRun, call: usize) -> u32 {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let share = call as f64 / (pattern.calls.len() - 1).max(1) as f64;
@@ -169,7 +170,7 @@ impl City {
             .collect()
     }
 
-    /// What a driver would say of the street: how much has been lost since the stop before.
+    /// Returns the congestion level, from the time lost since the previous stop.
     fn congestion_level(&self, run: &TripRun, course: &RunCourse, call: usize) -> CongestionLevel {
         let times = self.timetable().stop_time_offsets(run.trip.pattern, run.trip.profile);
         if call == 0 {
@@ -185,7 +186,7 @@ impl City {
     }
 }
 
-/// Seven decimals, a centimetre: what every format writes out.
+/// Rounds to seven decimals, a centimetre, as all formats are written.
 fn round_degrees(value: f64) -> f64 {
     (value * 1e7).round() / 1e7
 }
@@ -201,7 +202,7 @@ pub(super) fn occupancy_status(percent: u32) -> OccupancyStatus {
     }
 }
 
-/// Reads a course at a time: standing at a stop, or between the last stop served and the next.
+/// Returns the position in a course at a time: at a stop, or between the last served stop and the next.
 fn locate_on_pattern(pattern: &Pattern, course: &RunCourse, time: f64) -> PatternPosition {
     let moments = &course.moments;
     let last = moments.len() - 1;
@@ -235,7 +236,7 @@ fn locate_on_pattern(pattern: &Pattern, course: &RunCourse, time: f64) -> Patter
     }
 }
 
-/// Share of the way done after a share of the time, and the pace there: up, level, down.
+/// Returns the share of the way after a share of the time, and the speed there: accelerating, constant, braking.
 fn progress_and_pace(time: f64) -> (f64, f64) {
     let top = 1.0 / (1.0 - RAMP);
     let t = time.clamp(0.0, 1.0);
