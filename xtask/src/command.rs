@@ -1,4 +1,4 @@
-//! Running other programs, with a failure that says which one it was.
+//! Running of other programs, with errors that name the program.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-/// The cargo that started this program.
+/// Returns the cargo that started this program.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
     command
 }
 
-/// Prints the command as one would type it, runs it to its end and fails if it failed.
+/// Prints the command as one would type it, runs it, and returns an error if it failed.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let line = spelled(command);
     println!("$ {line}");
@@ -25,7 +25,7 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a program prints, or nothing if it cannot be run or fails.
+/// Returns the output of a program, or `None` if it cannot be run or fails.
 pub(crate) fn output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -43,7 +43,7 @@ pub(crate) fn become_program(command: &mut Command) -> anyhow::Result<()> {
     Err(error).with_context(|| format!("`{line}` could not be started"))
 }
 
-/// Runs the command in the same console, which hands it the same signals.
+/// Runs the command in the same console, which sends it the same signals.
 #[cfg(not(unix))]
 pub(crate) fn become_program(command: &mut Command) -> anyhow::Result<()> {
     run(command)

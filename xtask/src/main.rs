@@ -1,8 +1,8 @@
-//! Lineside's tasks: what stands after `cargo xtask`.
+//! Lineside's tasks: the verbs of `cargo xtask`.
 //!
 //! Each verb is one file in `verbs/` and one line in [`VERBS`]; `cargo xtask` alone prints that
-//! table. Whatever a verb needs and does not find, it installs (on Debian, as root) or names in one
-//! line. Nothing is fetched from anywhere but package registries, through their own clients.
+//! table. A verb installs missing tools (on Debian, as root) or names them in one line. Everything
+//! is fetched from package registries, through their own clients.
 
 #![expect(
     clippy::print_stdout,
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use crate::tree::Tree;
 
-/// One thing that `cargo xtask` can do.
+/// A verb of `cargo xtask`.
 struct Verb {
     name: &'static str,
     arguments: &'static str,
@@ -30,7 +30,7 @@ struct Verb {
     run: fn(&Tree, &[String]) -> anyhow::Result<()>,
 }
 
-/// Every verb, in the order a newcomer needs them.
+/// All verbs, in the order in which a newcomer needs them.
 static VERBS: &[Verb] = &[
     verbs::demo::VERB,
     verbs::test::VERB,

@@ -1,8 +1,7 @@
-//! The tools that a Rust toolchain does not bring: Node with npm, Chromium for the browser tests, and cargo-deny.
+//! The tools that a Rust toolchain does not include: Node with npm, Chromium for the browser tests, and cargo-deny.
 //!
-//! On Debian, as root, what is missing is installed; elsewhere one line says what to install. Where
-//! Debian's own Node is too old for the web part's bundler, a newer one comes as an npm package into
-//! cargo's target folder and stays there.
+//! On Debian, as root, missing tools are installed; elsewhere one line says what to install. If Debian's Node is too
+//! old for the web part's bundler, a newer one is installed as an npm package in cargo's target folder.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,17 +12,17 @@ use anyhow::{Context as _, bail};
 use crate::command::{cargo, output, run};
 use crate::tree::Tree;
 
-/// The Node release that is fetched as an npm package where the system's is too old.
+/// The Node release that is fetched as an npm package if the system's is too old.
 const NODE_PACKAGE_VERSION: &str = "22";
-/// The npm that goes with it.
+/// The npm release for that Node.
 const NPM_PACKAGE_VERSION: &str = "11";
 
-/// The cargo-deny that is built where there is none.
+/// The cargo-deny release that is built if there is none.
 const CARGO_DENY_VERSION: &str = "0.20.2";
 
 /// A Node installation that can build and test the web part.
 pub(crate) struct Node {
-    /// A folder to be searched before `PATH`, when Node is not on it.
+    /// A folder that precedes `PATH`, if Node is not on it.
     first: Option<PathBuf>,
 }
 
@@ -75,7 +74,7 @@ impl Node {
         Ok(node)
     }
 
-    /// An npm command that finds this Node.
+    /// Returns an npm command that finds this Node.
     pub(crate) fn npm(&self, folder: &Path) -> Command {
         let mut command = self.command("npm");
         command.current_dir(folder);
@@ -99,7 +98,7 @@ impl Node {
     }
 }
 
-/// Vite's own requirement: 20.19 and later 20s, or 22.12 and everything after it.
+/// Returns true if a Node version meets Vite's requirement: 20.19 and later 20s, or 22.12 and later.
 fn is_fit_version(version: &str) -> bool {
     let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };
@@ -110,7 +109,7 @@ fn is_fit_version(version: &str) -> bool {
     }
 }
 
-/// Finds the programs that the tests call, or installs them: each with Debian's package.
+/// Finds the programs that the tests call, or installs each with its Debian package.
 pub(crate) fn test_programs() -> anyhow::Result<()> {
     const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("kill", "procps")];
     let missing = PROGRAMS.iter().filter(|(program, _)| find_on_path(&[*program]).is_none());
@@ -125,7 +124,7 @@ pub(crate) fn test_programs() -> anyhow::Result<()> {
     apt_install(&packages)
 }
 
-/// Finds cargo-deny, or builds it from its source, without optimization: it runs for a second.
+/// Finds cargo-deny, or builds it from source, without optimization since it runs for a second.
 pub(crate) fn cargo_deny(tree: &Tree) -> anyhow::Result<PathBuf> {
     if let Some(found) = find_on_path(&["cargo-deny"]) {
         return Ok(found);
@@ -163,7 +162,7 @@ fn find_chromium() -> Option<PathBuf> {
     find_on_path(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])
 }
 
-/// The first of these programs that is there.
+/// Returns the first of these programs on `PATH`.
 fn find_on_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();

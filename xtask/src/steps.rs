@@ -1,14 +1,14 @@
-//! Named steps, each timed, with a summary that says what failed and what was not run.
+//! Named steps, each timed, with a summary of the failed and the skipped ones.
 
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
-/// How one step ended.
+/// The outcome of a step.
 enum Outcome {
     Passed,
     Failed(anyhow::Error),
-    /// A step that this one builds on failed.
+    /// A step that this one needs failed.
     NotRun(&'static str),
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Runs one step, unless one of the steps it `needs` failed or was not run itself. A failure is
-    /// kept for the summary, and the next step runs all the same.
+    /// Runs a step, unless one of the steps it `needs` failed or was skipped. A failure is recorded
+    /// for the summary, and the next step still runs.
     pub(crate) fn run(
         &mut self,
         name: &'static str,
@@ -54,7 +54,7 @@ impl Steps {
         self.taken.iter().any(|step| step.name == name && !matches!(step.outcome, Outcome::Passed))
     }
 
-    /// Prints every step with its seconds, and fails if one of them did.
+    /// Prints every step with its seconds, and returns an error if one of them failed.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         println!("\n── summary ──");
         let mut failures = Vec::new();

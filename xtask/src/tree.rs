@@ -1,24 +1,24 @@
-//! Where things are: the source tree and the folders that cargo builds into.
+//! Paths of the source tree and of the folders that cargo builds into.
 
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-/// The places every verb works in.
+/// The paths that every verb uses.
 pub(crate) struct Tree {
     /// The root of the repository.
     pub(crate) root: PathBuf,
     /// Cargo's target folder.
     pub(crate) target: PathBuf,
-    /// Where cargo puts binaries of the dev profile. `cargo xtask` itself is one of them.
+    /// Cargo's folder for binaries of the dev profile. `cargo xtask` itself is one of them.
     pub(crate) dev: PathBuf,
-    /// Where cargo puts binaries of the release profile.
+    /// Cargo's folder for binaries of the release profile.
     pub(crate) release: PathBuf,
 }
 
 impl Tree {
-    /// Finds the tree from where cargo built and started this program, so that a target folder set
-    /// by environment or configuration is followed without reading either.
+    /// Finds the tree from the path of this program, so that a target folder set by environment or
+    /// configuration is followed without reading either.
     pub(crate) fn find() -> anyhow::Result<Self> {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -30,17 +30,17 @@ impl Tree {
         Ok(Self { root, target, dev, release })
     }
 
-    /// The web part's sources.
+    /// Returns the folder of the web part's sources.
     pub(crate) fn web(&self) -> PathBuf {
         self.root.join("web")
     }
 
-    /// The server built with the dev profile.
+    /// Returns the path of the server built with the dev profile.
     pub(crate) fn dev_binary(&self) -> PathBuf {
         self.dev.join(executable("lineside"))
     }
 
-    /// The server built with the release profile.
+    /// Returns the path of the server built with the release profile.
     pub(crate) fn release_binary(&self) -> PathBuf {
         self.release.join(executable("lineside"))
     }

@@ -1,7 +1,6 @@
 //! The web part: npm packages, the bundle that the server embeds, and its tests.
 //!
-//! Both the packages and the bundle carry a stamp with a hash of what they were made from, so that
-//! a second run does nothing.
+//! The packages and the bundle have stamps with a hash of their inputs, so that a second run does nothing.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,15 +12,15 @@ use crate::command::run;
 use crate::setup::{Node, chromium};
 use crate::tree::Tree;
 
-/// Folders of `web/` that the bundle is not made from.
+/// Folders of `web/` that are not part of the bundle.
 const NOT_SOURCES: &[&str] = &["node_modules", "dist", "tests", "test-results"];
 
-/// Installs what is missing and builds `web/dist`, if anything it is made from has changed.
+/// Installs missing packages and builds `web/dist`, if its inputs have changed.
 pub(crate) fn build(tree: &Tree) -> anyhow::Result<()> {
     let node = packages(tree)?;
     let (dist, stamp) = (tree.web().join("dist"), tree.target.join("xtask/web.stamp"));
     let made_from = hash_of_sources(&tree.web())?;
-    // A cargo build makes the folder, so only what is in it tells that the bundle is there.
+    // A cargo build creates the folder, so only its contents show that the bundle exists.
     if dist.join("manifest.json").is_file() && is_stamped(&stamp, &made_from) {
         println!("the web part is up to date");
         return Ok(());
@@ -30,7 +29,7 @@ pub(crate) fn build(tree: &Tree) -> anyhow::Result<()> {
     write_stamp(&stamp, &made_from)
 }
 
-/// Runs the stock Centrifuge client, and readers of event streams, against the server's dev build.
+/// Runs the stock Centrifuge client and readers of event streams against the server's dev build.
 pub(crate) fn test_clients(tree: &Tree) -> anyhow::Result<()> {
     let node = packages(tree)?;
     run(node.npm(&tree.web()).args(["run", "test:protocol"]).env("LINESIDE_BIN", tree.dev_binary()))
@@ -49,7 +48,7 @@ pub(crate) fn test(tree: &Tree) -> anyhow::Result<()> {
         .env("LINESIDE_CHROMIUM", chromium))
 }
 
-/// Node, and the packages of `web/package-lock.json` as they stand there.
+/// Returns Node, after installing the packages of `web/package-lock.json`.
 fn packages(tree: &Tree) -> anyhow::Result<Node> {
     let node = Node::find_or_install(tree)?;
     let web = tree.web();

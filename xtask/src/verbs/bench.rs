@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: ours beside its peers, on this machine.
+//! `cargo xtask bench`: benchmarks of Lineside and its peers on this machine.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::command::{cargo, output, run};
 
 /// The suites, each a feature of the bench crate.
 const SUITES: [&str; 6] = ["engine", "formats", "ingest", "primitives", "proxy", "validate"];
-/// Those that measure the server as it is shipped.
+/// The suites that measure the server as it is released.
 const OF_THE_PROGRAM: [&str; 3] = ["engine", "formats", "proxy"];
 
 pub(crate) const VERB: Verb = Verb {
@@ -37,7 +37,7 @@ pub(crate) const VERB: Verb = Verb {
     },
 };
 
-/// This machine in a line: a figure without it means nothing.
+/// Describes this machine in a line: results are meaningless without it.
 fn machine() -> String {
     let name = output(&mut Command::new("hostname")).unwrap_or_else(|| "unnamed".to_owned());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,7 +1,7 @@
-//! `cargo xtask bless`: accepts what is, where a record says what was.
+//! `cargo xtask bless`: accepts the current state in place of the recorded one.
 //!
-//! Golden files, the list of rules, and the record of the longest files and functions, change only by this verb, so that
-//! their change is seen in review.
+//! Golden files, the list of rules, and the record of the longest files and functions change only by this verb, so that
+//! their changes are seen in review.
 
 use std::process::Command;
 

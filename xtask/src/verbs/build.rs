@@ -1,4 +1,4 @@
-//! `cargo xtask build`: the server as it is shipped.
+//! `cargo xtask build`: builds the server as it is released.
 
 use crate::command::{cargo, run};
 use crate::tree::Tree;
@@ -16,7 +16,7 @@ pub(crate) const VERB: Verb = Verb {
     },
 };
 
-/// Builds the web part first: the release binary embeds it.
+/// Builds the web part first, because the release binary embeds it.
 pub(in crate::verbs) fn build(tree: &Tree) -> anyhow::Result<()> {
     web::build(tree)?;
     run(cargo(&tree.root).args(["build", "--release", "--locked", "--package", "lineside"]))

@@ -1,4 +1,5 @@
-//! `cargo xtask deep`: what takes too long for every change. `cargo xtask deep clients` runs the clients of other projects.
+//! `cargo xtask deep`: checks that take too long for every change. `cargo xtask deep clients` runs the clients of other
+//! projects.
 
 mod clients;
 
@@ -12,15 +13,15 @@ use crate::steps::Steps;
 use crate::tree::Tree;
 use crate::{Verb, models};
 
-/// Seeds of each simulation, beside the few that `cargo xtask test` runs.
+/// The number of seeds of each simulation; `cargo xtask test` runs a few.
 const SEEDS_DEFAULT: u32 = 20_000;
-/// Seconds that each fuzz target gets.
+/// The seconds for each fuzz target.
 const FUZZ_SECONDS_DEFAULT: u32 = 300;
-/// How long the server is soaked, beside the less than a minute that `cargo xtask test` does.
+/// The seconds of the soak test; `cargo xtask test` runs it for less than a minute.
 const SOAK_SECONDS_DEFAULT: u32 = 3_600;
-/// Preemptions in a model, beside the fewer that `cargo xtask test` allows.
+/// The number of preemptions in a model; `cargo xtask test` allows fewer.
 const PREEMPTIONS: u32 = models::PREEMPTIONS + 1;
-/// Random interleavings of each model.
+/// The number of random interleavings of each model.
 const MODEL_RUNS: u32 = 100_000;
 
 pub(crate) const VERB: Verb = Verb {
@@ -55,7 +56,8 @@ pub(crate) const VERB: Verb = Verb {
     },
 };
 
-/// Stock clients against the demo, and where `LINESIDE_SIRI_XSD` names the schemas of SIRI, what is written against those.
+/// Runs stock clients against the demo, and if `LINESIDE_SIRI_XSD` names the SIRI schemas, validates written messages
+/// against them.
 fn run_client_checks(tree: &Tree) -> anyhow::Result<()> {
     let mut steps = Steps::default();
     steps.run("clients", &[], || clients::run_clients(tree));
@@ -71,7 +73,7 @@ fn run_client_checks(tree: &Tree) -> anyhow::Result<()> {
     steps.finish()
 }
 
-/// How much of everything.
+/// The amounts of each check.
 struct Numbers {
     seeds: u32,
     fuzz_seconds: u32,
@@ -104,8 +106,8 @@ impl Numbers {
 }
 
 fn documentation(tree: &Tree) -> anyhow::Result<()> {
-    // Comments on arguments are help texts, where `<feed>` is no tag; links into what is private are
-    // for those who read the code.
+    // Comments on arguments are help texts, where `<feed>` is not a tag; links to private items are for readers of the
+    // code.
     let flags = "-D warnings -A rustdoc::private_intra_doc_links -A rustdoc::invalid_html_tags";
     run(cargo(&tree.root)
         .args(["doc", "--workspace", "--no-deps", "--locked", "--document-private-items"])
@@ -118,7 +120,7 @@ fn simulation(tree: &Tree, seeds: u32) -> anyhow::Result<()> {
         .env("LINESIDE_SIM_SEEDS", seeds.to_string()))
 }
 
-/// Clients that come and go at random, for hours: nothing is lost, and nothing grows.
+/// Runs clients that connect and disconnect at random, for hours, and checks that nothing is lost and nothing grows.
 fn soak(tree: &Tree, seconds: u32) -> anyhow::Result<()> {
     run(cargo(&tree.root)
         .args(["test", "--release", "--locked", "--package", "lineside", "--test", "system"])
@@ -134,15 +136,15 @@ fn has_miri(tree: &Tree) -> bool {
     found
 }
 
-/// Undefined behavior and data races in what the tests reach, on a machine with weaker order than this one.
+/// Searches undefined behavior and data races in the tests, on a simulated machine with weaker memory order.
 fn miri(tree: &Tree) -> anyhow::Result<()> {
     run(nightly(tree)
         .args(["miri", "test", "--locked", "--package", "lineside-sync"])
-        // Property tests look for the cases that failed before; parking_lot keeps pointers as numbers.
+        // Property tests read the cases that failed before; parking_lot stores pointers as numbers.
         .env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-permissive-provenance"))
 }
 
-/// The sanitizer has to see inside of the standard library, which is then built from its source.
+/// Returns true if the standard library's source is installed: ThreadSanitizer needs to build it.
 fn has_rust_src(tree: &Tree) -> bool {
     let library = "lib/rustlib/src/rust/library";
     let mut rustc = Command::new("rustc");
@@ -156,7 +158,7 @@ fn has_rust_src(tree: &Tree) -> bool {
     found
 }
 
-/// Data races that happen while the tests run on this machine.
+/// Searches data races in the tests on this machine.
 fn thread_sanitizer(tree: &Tree) -> anyhow::Result<()> {
     let host =
         output(Command::new("rustc").current_dir(&tree.root).args(["--print", "host-tuple"]))
@@ -171,7 +173,7 @@ fn thread_sanitizer(tree: &Tree) -> anyhow::Result<()> {
         .env("CARGO_TARGET_DIR", tree.target.join("sanitizer")))
 }
 
-/// The fuzz targets, or none with the reason printed where the tools are not at hand.
+/// Returns the fuzz targets; prints the reason if the tools are missing.
 fn fuzz_targets(tree: &Tree) -> Vec<String> {
     let Some(targets) = output(nightly(tree).args(["fuzz", "list"])) else {
         println!(
@@ -194,7 +196,7 @@ fn fuzz(tree: &Tree, target: &str, seconds: u32) -> anyhow::Result<()> {
         .arg(format!("-max_total_time={seconds}")))
 }
 
-/// The cargo on `PATH`, which unlike the one that started this program can choose a toolchain.
+/// Returns the cargo on `PATH`, which can choose a toolchain, unlike the one that started this program.
 fn nightly(tree: &Tree) -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(&tree.root).arg("+nightly");

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: from a clone to a city on the map.
+//! `cargo xtask demo`: builds and starts a server with the simulated city.
 
 use std::process::Command;
 

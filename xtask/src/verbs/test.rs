@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything a change must pass.
+//! `cargo xtask test`: all checks that every change must pass.
 //!
-//! The tree is compiled twice and no more: once checked for clippy, once for the tests, whose dev
-//! binary the tests with clients and browsers use as well. The model checker compiles lineside-sync alone.
+//! The tree is compiled only twice: once checked for clippy, and once for the tests, whose dev binary the client and
+//! browser tests use as well. The model checker compiles only lineside-sync.
 
 use std::process::Command;
 
@@ -28,12 +28,12 @@ pub(crate) const VERB: Verb = Verb {
 
 struct Step {
     name: &'static str,
-    /// Steps without which this one could only repeat their failure.
+    /// The steps without which this one would only repeat their failure.
     needs: &'static [&'static str],
     run: fn(&Tree) -> anyhow::Result<()>,
 }
 
-/// What is quick comes first; what the browser tests need comes before them.
+/// Quick steps come first; steps that the browser tests need come before these.
 static STEPS: &[Step] = &[
     Step {
         name: "fmt",
@@ -65,8 +65,8 @@ fn only(arguments: &[String]) -> anyhow::Result<Vec<&str>> {
     Ok(names)
 }
 
-/// A tidy test fails in words: where in its own code it did so is of no interest. What it shows when
-/// it passes is what is longest.
+/// Runs the tidy tests. A failed tidy test explains itself, so backtraces are off. The output of passed tests lists the
+/// longest files and functions.
 fn tidy(tree: &Tree) -> anyhow::Result<()> {
     run(cargo_locked(tree, "test")
         .args(["--package", "xtask", "--", "--show-output"])
@@ -88,8 +88,8 @@ fn clippy(tree: &Tree) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Licences, forbidden crates and where crates come from, as `deny.toml` says. Reported weaknesses are not looked up here:
-/// their list comes from a host that a test machine need not reach.
+/// Checks licences, forbidden crates and the sources of crates, by `deny.toml`. Advisories are not checked here: their
+/// list comes from a host that a test machine may not reach.
 fn deny(tree: &Tree) -> anyhow::Result<()> {
     let program = setup::cargo_deny(tree)?;
     let mut check = Command::new(program);
@@ -97,7 +97,7 @@ fn deny(tree: &Tree) -> anyhow::Result<()> {
     run(check.args(["licenses", "bans", "sources"]))
 }
 
-/// Unit, property and whole-system tests, doctests, and the replay of the fuzzers' seeds.
+/// Runs unit, property and whole-system tests, doctests, and the replay of the fuzzers' seeds.
 fn rust_tests(tree: &Tree) -> anyhow::Result<()> {
     setup::test_programs()?;
     run(cargo_locked(tree, "test").args(["--workspace", "--exclude", "xtask", "--no-fail-fast"]))
@@ -113,7 +113,7 @@ fn browser_tests(tree: &Tree) -> anyhow::Result<()> {
     web::test(tree)
 }
 
-/// Unless the tests before have made it.
+/// Builds the dev binary, unless the tests have already built it.
 fn build_dev_binary(tree: &Tree) -> anyhow::Result<()> {
     if tree.dev_binary().is_file() {
         return Ok(());

@@ -1,23 +1,23 @@
-//! How the Rust files read: heads, bounds, names.
+//! Conventions of the Rust files: heads, bounded queues, names.
 
 use crate::report;
 use crate::tree::{File, files, files_ending};
 
-/// Marks that say "not finished", in pieces so that this line has none of them.
+/// Markers of unfinished work, in pieces so that this line does not contain them.
 const UNFINISHED: &[&str] =
     &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX"), concat!("HA", "CK")];
 
-/// Queues that grow for ever.
+/// Unbounded queues.
 const UNBOUNDED: &[&str] =
     &[concat!("unbounded_", "channel"), concat!("mpsc::", "channel()"), concat!("unbounded", "()")];
 
-/// Ways not to run a test.
+/// Attributes that skip a test.
 const SKIPPED: &[&str] = &[concat!("#[ig", "nore")];
 
-/// Ways to run a test by luck.
+/// Calls that make a test depend on timing.
 const SLEEPING: &[&str] = &[concat!("thread::", "sleep(")];
 
-/// Short forms that the dictionary does not have.
+/// Abbreviations that are not in the dictionary.
 const SHORT_FORMS: &[&str] =
     &["cfg", "cnt", "mgr", "msg", "srv", "svc", "tmp", "util", "utils", "ws"];
 
@@ -57,7 +57,7 @@ fn nothing_is_left_for_later() {
 
 #[test]
 fn every_queue_has_a_bound() {
-    // A measurement shows unbounded queues beside ours.
+    // A benchmark compares unbounded queues with Lineside's own.
     let is_ours = |file: &File| !file.path.contains("/tests/") && !file.is_in(&["bench/"]);
     let sources: Vec<File> = sources().into_iter().filter(is_ours).collect();
     report(&lines_with(&sources, UNBOUNDED, "a queue without a bound: name one in limits.rs"));
@@ -68,8 +68,7 @@ fn every_test_is_run() {
     report(&lines_with(&sources(), SKIPPED, "run it, or remove it"));
 }
 
-/// Where a process is met as an operator meets it, where threads themselves are what is built, and where something
-/// is measured, time is real; everywhere else it is handed in.
+/// Tests of a running process, of threads, and measurements use real time; all others use an injected clock.
 #[test]
 fn tests_do_not_sleep() {
     let sources: Vec<File> = sources()
@@ -118,7 +117,7 @@ fn names_are_words() {
     report(&complaints);
 }
 
-/// The name that a line defines, where it defines one.
+/// Returns the name that a line defines, if any.
 pub(crate) fn defined_name(line: &str) -> Option<&str> {
     let mut rest = line.trim_start();
     if let Some(after) = rest.strip_prefix("pub") {
@@ -137,7 +136,7 @@ pub(crate) fn defined_name(line: &str) -> Option<&str> {
     (end > 0).then(|| &name[..end])
 }
 
-/// `RoomKey` and `room_key` are both "room" and "key".
+/// Returns the words of a name: `RoomKey` and `room_key` are both "room" and "key".
 fn parts(name: &str) -> impl Iterator<Item = String> {
     let mut parts = vec![String::new()];
     for letter in name.chars() {

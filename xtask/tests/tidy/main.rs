@@ -1,7 +1,8 @@
-//! What no compiler checks: the walls between the rooms, the words, the papers and their promises.
+//! Checks that no compiler makes: the dependencies of crates, the words, the documentation and its
+//! promises.
 //!
-//! Each test reads the tree as it lies on disk and fails in words: which file, which line, what is
-//! expected. Patterns that a test bans are put together from pieces, so that the test does not find
+//! Each test reads the source tree and fails with sentences: which file, which line, what is
+//! expected. Patterns that a test bans are assembled from pieces, so that the test does not find
 //! itself.
 
 #![expect(clippy::print_stdout, reason = "the ratchet shows what is longest")]

@@ -1,9 +1,9 @@
-//! The manifests: one version of everything, the same lints for everyone.
+//! Checks of the manifests: one version of each dependency, and the same lints for all crates.
 
 use crate::report;
 use crate::tree::{File, file, files_ending};
 
-/// Where a dependency is named.
+/// The kind of a dependency.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Normal,
@@ -18,7 +18,7 @@ pub(crate) struct Dependency {
     from_workspace: bool,
 }
 
-/// As much of a manifest as the tests here ask about.
+/// The parts of a manifest that the tests need.
 pub(crate) struct Manifest {
     pub(crate) path: String,
     pub(crate) name: String,
@@ -26,7 +26,8 @@ pub(crate) struct Manifest {
     inherits: Vec<String>,
 }
 
-/// The manifests of the workspace's crates. The fuzzers' is none: they need another toolchain.
+/// Returns the manifests of the workspace's crates. The fuzz crate is not one of them: it needs
+/// another toolchain.
 pub(crate) fn manifests() -> Vec<Manifest> {
     files_ending("Cargo.toml")
         .iter()

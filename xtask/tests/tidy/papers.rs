@@ -1,4 +1,4 @@
-//! The papers keep their promises: links lead somewhere, commands exist, named tests are there.
+//! Checks of the documentation: links, commands and named tests must exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn fault_of(paper: &File, target: &str) -> Option<String> {
     (!found).then(|| "no heading has this name".to_owned())
 }
 
-/// The lines outside of code blocks.
+/// Returns the lines outside code blocks.
 fn prose(paper: &File) -> impl Iterator<Item = (usize, &str)> {
     let mut in_block = false;
     paper.lines().filter(move |(_, line)| {
@@ -61,7 +61,7 @@ fn prose(paper: &File) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A heading as a link names it.
+/// Returns the anchor of a heading.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept =
@@ -96,8 +96,8 @@ fn words_after<'a>(marker: &'static str, text: &'a str) -> impl Iterator<Item = 
     })
 }
 
-/// In ARCHITECTURE.md, what stands in code letters is there: files and folders, by their whole path
-/// or below the room that a heading names, functions, and tests that state a fact.
+/// Checks that everything in code font in ARCHITECTURE.md exists: files and folders, by their whole
+/// path or relative to the crate in a heading, functions, and tests that state a fact.
 #[test]
 fn the_architecture_names_what_is_there() {
     let tree = files();
@@ -147,8 +147,8 @@ fn papers_stay_short_enough_to_be_read() {
     report(&complaints);
 }
 
-/// `# Changelog`, then releases from the newest; in each, what breaks comes first, and every entry
-/// is a sentence.
+/// Checks the form of the changelog: `# Changelog`, then releases, newest first; in each, breaking
+/// changes come first, and every entry is a sentence.
 #[test]
 fn the_changelog_has_its_form() {
     const SECTIONS: [&str; 5] =
@@ -195,7 +195,7 @@ fn the_changelog_has_its_form() {
     report(&complaints);
 }
 
-/// A program relies on a refusal's code, so each is explained.
+/// Checks that every error code is documented, since programs rely on them.
 #[test]
 fn every_code_of_a_refusal_is_explained() {
     let paper = file("docs/protocol/http.md");
@@ -216,7 +216,7 @@ fn every_code_of_a_refusal_is_explained() {
     report(&complaints);
 }
 
-/// Whoever adds a data file says where it is from and under which licence.
+/// Checks that every data file has its source and licence.
 #[test]
 fn every_fixture_says_where_it_is_from() {
     let mut complaints = Vec::new();

@@ -1,5 +1,5 @@
-//! The ten longest files and functions, shown on each run. A long one may stay as it is; it may
-//! not grow, and no new one may come, unless `cargo xtask bless` accepts that in the open.
+//! Lists the ten longest files and functions on each run. A long one may remain, but may not grow,
+//! and a new one needs `cargo xtask bless`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use crate::code::defined_name;
 use crate::report;
 use crate::tree::{File, files, root};
 
-/// A file up to this many lines is no long one.
+/// The largest number of lines of a file that is not long.
 const FILE_LINES: usize = 500;
-/// A function up to this many lines is no long one.
+/// The largest number of lines of a function that is not long.
 const FUNCTION_LINES: usize = 60;
-/// How many of each are shown.
+/// The number of files and of functions to print.
 const SHOWN: usize = 10;
 
 const RECORD: &str = "xtask/tests/tidy/longest.txt";
@@ -51,7 +51,7 @@ fn nothing_long_grows() {
     report(&complaints);
 }
 
-/// Two functions of one name in one file are told by the longer one.
+/// Returns the lengths by name. Of two functions with one name in a file, the longer one counts.
 fn longest(measured: impl Iterator<Item = (String, usize)>) -> BTreeMap<String, usize> {
     let mut lengths = BTreeMap::new();
     for (name, lines) in measured {
@@ -69,13 +69,13 @@ fn is_source(file: &File) -> bool {
     rust || web
 }
 
-/// The file without the tests at its end.
+/// Returns the lines of a file without the tests at its end.
 fn own_lines(file: &File) -> impl Iterator<Item = (usize, &str)> {
     file.lines().take_while(|(_, line)| *line != "#[cfg(test)]")
 }
 
-/// Functions with their lengths, told by rustfmt's indentation: one ends at the first closing brace
-/// that stands where it began.
+/// Returns the functions with their lengths, by rustfmt's indentation: a function ends at the first
+/// closing brace with its own indentation.
 fn functions(file: &File) -> Vec<(String, usize)> {
     let lines: Vec<(usize, &str)> = own_lines(file).collect();
     let mut found = Vec::new();

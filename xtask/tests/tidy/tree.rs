@@ -1,9 +1,9 @@
-//! The tree as a list of files.
+//! The text files of the source tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold what was built or fetched.
+/// Folders with build results or fetched files.
 const NOT_OURS: &[&str] = &[
     ".git",
     "target",
@@ -18,13 +18,13 @@ const NOT_OURS: &[&str] = &[
 
 /// A text file of the tree.
 pub(crate) struct File {
-    /// Relative to the root, with `/` between folders.
+    /// The path relative to the root, with `/` between folders.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
 impl File {
-    /// The lines with their numbers, counted from 1.
+    /// Returns the lines with their numbers, counted from 1.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
@@ -34,7 +34,7 @@ impl File {
     }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -42,7 +42,7 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every text file of the tree, in order of its path.
+/// Returns every text file of the tree, ordered by path.
 pub(crate) fn files() -> Vec<File> {
     let root = root();
     let mut files = Vec::new();
@@ -56,12 +56,12 @@ pub(crate) fn files() -> Vec<File> {
     files
 }
 
-/// The files whose name ends so.
+/// Returns the files whose name ends with a suffix.
 pub(crate) fn files_ending(suffix: &str) -> Vec<File> {
     files().into_iter().filter(|file| file.path.ends_with(suffix)).collect()
 }
 
-/// One file that has to be there.
+/// Reads a file that must exist.
 pub(crate) fn file(path: &str) -> File {
     let text =
         fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));

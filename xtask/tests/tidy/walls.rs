@@ -1,23 +1,23 @@
-//! Who may look at whom.
+//! Checks of the dependencies between crates.
 
 use crate::manifests::{Kind, Manifest, manifests};
 use crate::report;
 
-/// One crate: what it may look at, and what it must never know.
+/// The rule for a crate: its allowed and its forbidden dependencies.
 struct Room {
     name: &'static str,
     /// The crates of this workspace that it may depend on.
     sees: &'static [&'static str],
-    /// What this room is, for the complaint.
+    /// A description of the crate, for the message.
     rule: &'static str,
-    /// Packages from outside that would break the rule.
+    /// External packages that would break the rule.
     never: &'static [&'static str],
 }
 
 const SOCKETS: &[&str] =
     &["axum", "hyper", "hyper-util", "mio", "reqwest", "socket2", "tower", "tower-http"];
 
-/// From the bottom of the house to its top.
+/// The crates, from the lowest layer to the highest.
 static ROOMS: &[Room] = &[
     Room {
         name: "lineside-sync",
@@ -121,7 +121,7 @@ static ROOMS: &[Room] = &[
     },
 ];
 
-/// What tests alone may also look at: the simulated city, and through the program's door.
+/// Further crates that only tests may use: the simulated city, and the libraries.
 const TESTS_ALSO_SEE: &[&str] = &["lineside-sim", "lineside-formats", "lineside-sync"];
 
 #[test]

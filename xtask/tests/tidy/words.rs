@@ -1,11 +1,11 @@
-//! One meaning per word, and papers that speak of the product.
+//! Checks of the dictionary, and of words that the documentation must not contain.
 
 use std::collections::BTreeSet;
 
 use crate::report;
 use crate::tree::{File, file, files, files_ending};
 
-/// Words that every part of the house must be able to look up.
+/// Words that the dictionary must contain.
 const MUST_BE_EXPLAINED: &[&str] = &[
     "alert",
     "change",
@@ -34,7 +34,8 @@ const MUST_BE_EXPLAINED: &[&str] = &[
     "trip instance",
 ];
 
-/// What the papers must not name, in pieces: how the project is made, and what is not in the tree.
+/// Texts that the documentation must not contain, in pieces: internal documents, and files outside
+/// the tree.
 const NOT_FOR_READERS: &[&str] = &[
     concat!("DESIGN", ".md"),
     concat!("DESIGN", " §"),

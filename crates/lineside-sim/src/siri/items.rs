@@ -1,4 +1,4 @@
-//! The records of a service, told apart by their names, and put into deliveries.
+//! The records of a SIRI service by name, and their conversion into deliveries.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{CityScene, VERSION};
 use crate::gtfs::FOREIGN;
 use crate::realtime::journeys::siri_time;
 
-/// A service of SIRI.
+/// A SIRI service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SiriFeedKind {
     /// Estimated timetables.
@@ -24,7 +24,7 @@ pub enum SiriFeedKind {
     Situations,
 }
 
-/// One record.
+/// A record of a service.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SiriItem {
     Journey(Box<VehicleJourney>),
@@ -32,7 +32,7 @@ pub(crate) enum SiriItem {
     Situation(Box<PtSituationElement>),
 }
 
-/// Records of one service, by name.
+/// The records of a service by name.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceItems {
     service: SiriFeedKind,
@@ -40,7 +40,7 @@ pub(crate) struct ServiceItems {
 }
 
 impl ServiceItems {
-    /// All that the city tells.
+    /// Returns all records of the city.
     pub(crate) fn from_scene(scene: CityScene<'_>, service: SiriFeedKind) -> Self {
         let CityScene { city, at, foreign } = scene;
         let items: Vec<SiriItem> = match service {
@@ -70,17 +70,17 @@ impl ServiceItems {
         Self { service, all: named.collect() }
     }
 
-    /// Some of these.
+    /// Returns these records of the same service.
     pub(super) fn with_items(&self, all: BTreeMap<String, SiriItem>) -> Self {
         Self { service: self.service, all }
     }
 
-    /// Adds a delivery of the service with all of them.
+    /// Adds a delivery of the service with all records.
     pub(crate) fn add_delivery(self, delivery: &mut ServiceDelivery, at: UnixMillis) {
         self.add_delivery_with_head(delivery, DeliveryHead::default(), at, &[]);
     }
 
-    /// Adds a delivery of the service with all of them, and with vehicles that are taken back.
+    /// Adds a delivery of the service with all records, and with cancellations of vehicles that are gone.
     pub(super) fn add_delivery_with_head(
         self,
         delivery: &mut ServiceDelivery,
@@ -140,7 +140,7 @@ fn vehicle_cancellation(vehicle: &str, at: UnixMillis) -> VehicleActivityCancell
 }
 
 impl SiriItem {
-    /// What tells it from the others of its service.
+    /// Returns the name of the record, unique within its service.
     fn item_name(&self) -> String {
         match self {
             Self::Journey(it) => {
@@ -148,7 +148,7 @@ impl SiriItem {
                 let day = day.and_then(|it| it.data_frame_ref.as_deref()).unwrap_or_default();
                 let starts = it.origin_aimed_departure_time.map_or(0, |at| at.as_seconds());
                 let name = it.journey_ref().map_or("", |name| name.as_str());
-                // Runs by headway share the name of their journey, and are told apart by when they start.
+                // Runs of a headway service share the reference of their journey, and are distinguished by their start.
                 format!("{starts}:{day}:{name}")
             }
             Self::Activity(it) => it.item_identifier.as_deref().unwrap_or_default().to_owned(),

@@ -1,7 +1,7 @@
-//! The city's desk for SIRI: what it answers to requests, and to whom it brings news by itself.
+//! The city's SIRI endpoint: answers to requests, and deliveries to subscribers.
 //!
-//! Requests and deliveries are plain values here; who asks and how news get to a consumer is the caller's. What is
-//! remembered is who subscribed and what each was told; everything else is a function of the city and the time.
+//! Requests and deliveries are plain values here; transport is up to the caller. The only state is the subscriptions
+//! and the records that each was sent; everything else is a function of the city and the time.
 
 mod items;
 mod subscriptions;
@@ -23,29 +23,29 @@ use crate::city::City;
 use crate::origin::{OriginReply, ReplyBody};
 use crate::realtime::journeys::{SOURCE, siri_time};
 
-/// The version of SIRI that it speaks.
+/// The SIRI version of all messages.
 const VERSION: &str = "2.0";
-/// XML as it is posted.
+/// The content type of XML bodies.
 pub(crate) const XML: &str = "text/xml; charset=utf-8";
 
-/// What a desk answers with: the city as it is, or as a fault has it.
+/// The city as it is, or with a fault, for an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CityScene<'a> {
     pub(crate) city: &'a City,
-    /// The instant of the data, which a fault may have in the past.
+    /// The instant of the data; a fault may put it in the past.
     pub(crate) at: UnixMillis,
-    /// Whether ids are such as the schedule does not have.
+    /// True if the ids are unknown to the schedule.
     pub(crate) foreign: bool,
 }
 
-/// The whole of a service, as an answer to a plain GET.
+/// Encodes all records of a service, as the answer to a plain GET.
 pub(crate) fn encode_document(scene: CityScene<'_>, service: SiriFeedKind) -> Bytes {
     let mut delivery = delivery_head(scene.at);
     ServiceItems::from_scene(scene, service).add_delivery(&mut delivery, scene.at);
     siri::encode_xml(&wrap_message(MessagePayload::ServiceDelivery(delivery))).into()
 }
 
-/// Answers a message that was posted; `door` is where, which subscriptions remember.
+/// Answers a posted message. `door` is the feed to whose path it was posted; subscriptions remember it.
 pub(crate) fn answer_message(
     scene: CityScene<'_>,
     subscriptions: &SubscriptionStore,
@@ -105,7 +105,7 @@ fn answer_payload(
     })
 }
 
-/// A delivery for each service that is asked for.
+/// Returns a delivery for each requested service.
 fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDelivery {
     let mut delivery = delivery_head(scene.at);
     delivery.request_message_ref.clone_from(&request.message_identifier);
@@ -146,7 +146,7 @@ fn error_condition(text: &str) -> ErrorCondition {
     }
 }
 
-/// What cannot be read or is not offered: as SOAP has it, a fault with status 500.
+/// Returns the answer to an unreadable or unsupported message; for SOAP, a fault with status 500.
 fn refusal_reply(at: UnixMillis, enveloped: bool) -> OriginReply {
     let text = "expected a request of SIRI for a service, a subscription or the status";
     if enveloped {

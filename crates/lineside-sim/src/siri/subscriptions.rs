@@ -1,6 +1,6 @@
-//! Who has subscribed, and what each of them is brought: at first everything, then what changed.
+//! The subscriptions and their deliveries: first all records, then those that changed.
 //!
-//! Only consumers on this machine are brought anything: the city is a producer to try things with, and nobody's way to
+//! Deliveries go only to consumers on this machine: the city is a producer for experiments, and must not be usable to
 //! send requests elsewhere.
 
 use std::collections::BTreeMap;
@@ -22,20 +22,20 @@ use super::{
 use crate::limits::{DELIVERY_RECORDS_MAX, DELIVERY_TRIES_MAX, SUBSCRIPTIONS_MAX};
 use crate::realtime::journeys::{SOURCE, siri_time};
 
-/// How long a subscription lasts that does not say until when.
+/// The lifetime of a subscription whose request gives none.
 const LASTS: Duration = Duration::from_hours(24);
-/// How often a consumer hears that the city is there, whose request does not say how often.
+/// The heartbeat interval of a subscription whose request gives none.
 const HEARTBEAT: Duration = Duration::from_mins(1);
 const HEARTBEAT_MIN: Duration = Duration::from_secs(10);
 
-/// Something for a consumer, to be posted.
+/// A delivery to be posted to a consumer.
 #[derive(Clone, Debug)]
 pub struct SiriDelivery {
-    /// Where it goes: an address of this machine.
+    /// The URL of the consumer on this machine.
     pub address: String,
-    /// What is posted.
+    /// The body to be posted.
     pub body: Bytes,
-    /// The subscription that it is of.
+    /// The number of its subscription.
     number: u64,
 }
 
@@ -55,22 +55,22 @@ struct Subscription {
     subscriber: String,
     name: String,
     service: SiriFeedKind,
-    /// Where it was asked for; a fault there holds for its deliveries.
+    /// The feed to whose path the request was posted; its faults apply to the deliveries.
     door: SiriFeedKind,
     address: String,
     enveloped: bool,
     until: UnixMillis,
     heartbeat: Duration,
     last_word: UnixMillis,
-    /// What the consumer knows.
+    /// The records that the consumer has received.
     told: BTreeMap<String, SiriItem>,
-    /// Whether a delivery is on its way.
+    /// True while a delivery is in progress.
     is_busy: bool,
-    /// How often in a row it took nothing.
+    /// The number of failed deliveries in a row.
     failures: u32,
 }
 
-/// What is asked for, whatever the service.
+/// A requested subscription to any service.
 struct WantedSubscription {
     service: SiriFeedKind,
     name: Option<String>,
@@ -78,7 +78,7 @@ struct WantedSubscription {
     until: Option<SiriTime>,
 }
 
-/// The subscriptions that a request asks for.
+/// Returns the subscriptions that a request asks for.
 fn list_wanted_subscriptions(request: &SubscriptionRequest) -> Vec<WantedSubscription> {
     macro_rules! of {
         ($list:ident, $service:expr) => {
@@ -97,7 +97,7 @@ fn list_wanted_subscriptions(request: &SubscriptionRequest) -> Vec<WantedSubscri
 }
 
 impl SubscriptionStore {
-    /// Takes a request; the first delivery is due at once.
+    /// Opens the requested subscriptions; the first delivery is due at once.
     pub(super) fn open_subscription(
         &self,
         request: SubscriptionRequest,
@@ -159,7 +159,7 @@ impl SubscriptionStore {
         }
     }
 
-    /// Ends what a subscriber no longer wants.
+    /// Ends the subscriptions that a subscriber terminates.
     pub(super) fn terminate_subscription(
         &self,
         request: TerminateSubscriptionRequest,
@@ -191,7 +191,8 @@ impl SubscriptionStore {
         }
     }
 
-    /// What is to be posted at an instant; `scene` says how things are at a door, or that it is silent.
+    /// Returns the deliveries that are due at an instant. `scene` returns the data for the path of a feed, or `None` if
+    /// it is silent.
     pub(crate) fn due_deliveries<'a>(
         &self,
         now: UnixMillis,
@@ -212,7 +213,7 @@ impl SubscriptionStore {
         due
     }
 
-    /// Takes in whether a consumer took what it was brought. Who did not is told everything again.
+    /// Records the outcome of a delivery. After a failure the consumer is sent all records again.
     pub(crate) fn settle_delivery(&self, delivery: &SiriDelivery, is_taken: bool) {
         let mut all = self.0.lock();
         let of = all.list.iter_mut().find(|it| it.number == delivery.number);
@@ -229,7 +230,7 @@ impl SubscriptionStore {
 }
 
 impl Subscription {
-    /// The next message: what changed, or that the city is still there.
+    /// Returns the next message: the changed records, or a heartbeat.
     fn next_message(&mut self, scene: CityScene<'_>, now: UnixMillis) -> Option<String> {
         let items = ServiceItems::from_scene(scene, self.service);
         let is_news = |name: &String, item: &SiriItem| self.told.get(name) != Some(item);
@@ -272,7 +273,7 @@ impl Subscription {
     }
 }
 
-/// Why nobody is brought anything there.
+/// Returns the reason why an address cannot be subscribed.
 fn refusal_reason(address: &str, known: usize) -> Option<&'static str> {
     let rest = address.strip_prefix("http://").unwrap_or_default();
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which vehicle runs which trips: first in, first out at each end of a line.
+//! Assignment of vehicles to trips: first in, first out at each end of a line.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -8,13 +8,13 @@ use super::services::Service;
 use super::{NONE, Trip};
 use crate::network::TransitNetwork;
 
-/// A vehicle needs this long at the end of a line, seconds.
+/// The least time of a vehicle at the end of a line, in seconds.
 const TURN_MIN: i32 = 120;
-/// A vehicle that would wait longer than this goes to the depot, seconds.
+/// A vehicle that would wait longer goes to the depot, in seconds.
 const WAIT_MAX: i32 = 25 * 60;
-/// How much of a late start a vehicle can make up for on a trip, as a share of the trip's time.
+/// The share of a trip's time by which a vehicle can reduce its delay on the trip.
 pub(crate) const CATCH_UP: f64 = 0.2;
-/// No trip ends later than this, seconds.
+/// The largest delay at the end of a trip, in seconds.
 const DELAY_MAX: i32 = 20 * 60;
 
 fn trip_end(run_times: &[[RunTimes; 3]], trip: &Trip) -> i32 {
@@ -22,13 +22,13 @@ fn trip_end(run_times: &[[RunTimes; 3]], trip: &Trip) -> i32 {
     trip.start + times.last().map_or(0, |last| last.0)
 }
 
-/// Gives each trip of one route and service (sorted by start) its vehicle, the trip before, and its greatest delay.
+/// Assigns each trip of one route and service (sorted by start) its vehicle, previous trip, and greatest delay.
 pub(super) fn chain_trips(
     network: &TransitNetwork,
     run_times: &[[RunTimes; 3]],
     trips: &mut [Trip],
 ) {
-    // Who waits where: (ready from, trip), in the order of arrival.
+    // The waiting vehicles at each end: (ready from, trip), in the order of arrival.
     let mut waiting: HashMap<u32, VecDeque<(i32, usize)>> = HashMap::new();
     let mut arrivals: BinaryHeap<Reverse<(i32, usize)>> = BinaryHeap::new();
     let mut blocks = 0;
@@ -62,7 +62,7 @@ pub(super) fn chain_trips(
     limit_delays(run_times, trips);
 }
 
-/// A trip may end so late that the next can start late and still catch up, and no later.
+/// Limits the delay of each trip so that the next trip can start late and still recover.
 fn limit_delays(run_times: &[[RunTimes; 3]], trips: &mut [Trip]) {
     for trip in trips.iter_mut() {
         trip.delay_max = (DELAY_MAX * 3 / 4) as u16;
@@ -79,7 +79,7 @@ fn limit_delays(run_times: &[[RunTimes; 3]], trips: &mut [Trip]) {
     }
 }
 
-/// Sorts the trips from `first` on by start; what names a trip by its place follows.
+/// Sorts the trips from `first` on by start, and updates references to trips by index.
 pub(super) fn sort_by_start(trips: &mut [Trip], first: usize) {
     let part = &trips[first..];
     let mut order: Vec<u32> = (0..part.len() as u32).collect();
@@ -101,7 +101,7 @@ pub(super) fn sort_by_start(trips: &mut [Trip], first: usize) {
     trips[first..].copy_from_slice(&sorted);
 }
 
-/// How many of one route's vehicles are out at a time: on a trip, or between two.
+/// Returns the number of one route's vehicles in service at a time: on a trip, or between two.
 pub(super) fn count_vehicles_out(run_times: &[[RunTimes; 3]], trips: &[Trip], time: i32) -> usize {
     let on_trip = |trip: &&Trip| trip.start <= time && time < trip_end(run_times, trip);
     let between = |trip: &&Trip| {
@@ -112,7 +112,7 @@ pub(super) fn count_vehicles_out(run_times: &[[RunTimes; 3]], trips: &[Trip], ti
     trips.iter().filter(on_trip).count() + trips.iter().filter(between).count()
 }
 
-/// For each route the number of its first vehicle, and one entry more.
+/// Returns for each route the number of its first vehicle, and the total as one more entry.
 pub(super) fn first_vehicle_numbers(network: &TransitNetwork, trips: &[Trip]) -> Vec<u32> {
     let mut sizes = vec![0; network.routes.len()];
     for trip in trips {
@@ -126,7 +126,7 @@ pub(super) fn first_vehicle_numbers(network: &TransitNetwork, trips: &[Trip]) ->
     first
 }
 
-/// Extra services run while the day's do: their vehicles come after those of the day.
+/// Extra services run in parallel with the day's service, so their vehicles are numbered after those of the day.
 pub(super) fn assign_extra_vehicles(network: &TransitNetwork, trips: &mut [Trip]) {
     let mut sizes = vec![0; network.routes.len()];
     let extra =

@@ -1,4 +1,4 @@
-//! How often things run and how fast, by the hour.
+//! The frequency and speed of services by the hour.
 
 use super::services::Service;
 use crate::network::TransportMode;
@@ -9,7 +9,7 @@ const fn seconds_at_hour(hours: f64) -> i32 {
     (hours * HOUR as f64) as i32
 }
 
-/// From when on how large a share of the rush hour's departures runs; the last entry ends the day.
+/// The share of the rush hour's departures from each time on; the last entry ends the day.
 pub(crate) type Curve = &'static [(i32, f64)];
 
 const WEEKDAY: Curve = &[
@@ -50,7 +50,7 @@ const FERRY_DAY: Curve = &[
     (seconds_at_hour(22.5), 0.0),
 ];
 
-/// What a route runs on a service: its curve and the headway in the rush hour, seconds, for a fleet of factor 1.
+/// Returns the curve of a route on a service and its headway in the rush hour in seconds, for a fleet factor of 1.
 pub(crate) fn service_offer(
     route: &crate::network::Route,
     service: Service,
@@ -82,12 +82,12 @@ pub(crate) fn service_offer(
     Some((curve, headway))
 }
 
-/// The share of the rush hour at a time; 0 outside the curve.
+/// Returns the share of the rush hour at a time; 0 outside the curve.
 pub(crate) fn demand_share_at(curve: Curve, time: i32) -> f64 {
     curve.iter().rev().find(|(from, _)| time >= *from).map_or(0.0, |(_, share)| *share)
 }
 
-/// A headway that a passenger can remember.
+/// Rounds a headway to one that passengers can remember.
 pub(crate) fn round_headway(headway: f64) -> i32 {
     let step = match headway {
         h if h >= 1_000.0 => 300.0,
@@ -98,7 +98,7 @@ pub(crate) fn round_headway(headway: f64) -> i32 {
     ((headway / step).round() * step).max(15.0) as i32
 }
 
-/// Which run times apply: 0 when streets are empty, 2 in the rush hour.
+/// Returns the profile of run times: 0 for empty streets, 2 for the rush hour.
 pub(crate) fn select_profile(service: Service, share: f64, time: i32) -> u8 {
     if !(6 * HOUR..21 * HOUR).contains(&time) {
         0
@@ -109,7 +109,7 @@ pub(crate) fn select_profile(service: Service, share: f64, time: i32) -> u8 {
     }
 }
 
-/// How much slower than in the middle of the day a mode is in each profile.
+/// Returns the factor by which a mode is slower in a profile than at midday.
 pub(crate) fn slowness_factor(mode: TransportMode, profile: u8) -> f64 {
     let by_profile = match mode {
         TransportMode::Bus => [0.87, 1.0, 1.13],
@@ -119,7 +119,7 @@ pub(crate) fn slowness_factor(mode: TransportMode, profile: u8) -> f64 {
     by_profile[usize::from(profile.min(2))]
 }
 
-/// How full the streets are, 0 to 1, by the time of day: two humps on working days.
+/// Returns the traffic density, 0 to 1, by the time of day: two peaks on working days.
 pub(crate) fn traffic_density(service: Service, seconds: f64) -> f64 {
     let hours = (seconds / f64::from(HOUR)).rem_euclid(24.0);
     let hump = |middle: f64, width: f64| (-((hours - middle) / width).powi(2)).exp();

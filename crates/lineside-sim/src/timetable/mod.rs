@@ -1,4 +1,4 @@
-//! All trips of all services, and which vehicle runs them one after another.
+//! All trips of all services, and the vehicles that run them.
 
 mod blocks;
 pub(crate) mod demand;
@@ -17,64 +17,64 @@ use crate::network::{Route, TransitNetwork};
 use crate::noise;
 use crate::time::HOUR;
 
-/// No trip.
+/// A missing trip.
 pub(crate) const NONE: u32 = u32::MAX;
-/// The fleet is counted at this time of a working day, seconds after midnight.
+/// The time of a working day at which the fleet is counted, in seconds after midnight.
 const COUNTED_AT: i32 = 8 * HOUR;
-/// How often the headways are tried before the fleet is near enough to what is wanted.
+/// The number of attempts to adjust the headways to the wanted fleet.
 const FITTINGS: usize = 8;
 
-/// One departure of a pattern, on every day of its service.
+/// A departure of a pattern, on every day of its service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trip {
     pub(crate) pattern: u32,
     pub(crate) service: Service,
     pub(crate) profile: u8,
-    /// Departure from the first stop, seconds after the city's midnight.
+    /// The departure from the first stop, in seconds after the city's midnight.
     pub(crate) start: i32,
-    /// Counts the trips of a route and service.
+    /// The number of the trip within its route and service.
     pub(crate) number: u32,
-    /// Counts the departures of a direction, so that neighbours know each other.
+    /// The index of the departure within its direction, which identifies neighbours.
     pub(crate) slot: u32,
-    /// Which of the route's vehicles runs it.
+    /// The index of the vehicle among the route's vehicles.
     pub(crate) block: u32,
-    /// The trip that this vehicle ran before, or [`NONE`].
+    /// The previous trip of the vehicle, or [`NONE`].
     pub(crate) previous: u32,
-    /// The most seconds it may end late, so that its vehicle can still make up for it on the next trip.
+    /// The largest delay at the end, in seconds, from which the vehicle can still recover on the next trip.
     pub(crate) delay_max: u16,
-    /// The headway-based trip that it is a run of, or [`NONE`].
+    /// The headway-based trip of which this is a run, or [`NONE`].
     pub(crate) template: u32,
 }
 
-/// A trip that frequencies.txt repeats.
+/// A trip that `frequencies.txt` repeats.
 #[derive(Clone, Debug)]
 pub(crate) struct TripTemplate {
     pub(crate) pattern: u32,
     pub(crate) service: Service,
-    /// Whether departures are exactly a headway apart from the start of each period (GTFS `exact_times`).
+    /// True if departures are exactly a headway apart from the start of each period (GTFS `exact_times`).
     pub(crate) exact: bool,
-    /// First departure, end (no departure at or after it) and headway, all in seconds.
+    /// The first departure, the end (no departure at or after it) and the headway, all in seconds.
     pub(crate) periods: Vec<(i32, i32, i32)>,
 }
 
-/// Run times of templates never change over the day.
+/// The profile of templates, whose run times never change over the day.
 pub(crate) const TEMPLATE_PROFILE: u8 = 1;
 
 #[derive(Debug)]
 pub(crate) struct Timetable {
-    /// In the order of services and then starts.
+    /// The trips, ordered by service and start.
     pub(crate) trips: Vec<Trip>,
     of_service: [Range<usize>; Service::ALL.len()],
     pub(crate) templates: Vec<TripTemplate>,
-    /// For each pattern, by profile.
+    /// The run times of each pattern by profile.
     pub(crate) run_times: Vec<[RunTimes; 3]>,
-    /// For each route the number of the first of its vehicles, and one entry more.
+    /// The number of the first vehicle of each route, and the total as one more entry.
     fleet: Vec<u32>,
     duration_max: i32,
 }
 
 impl Timetable {
-    /// Trips for about `vehicles` vehicles in the morning rush hour.
+    /// Builds the trips for about `vehicles` vehicles in the morning rush hour.
     pub(crate) fn build_timetable(
         seed: u64,
         network: &TransitNetwork,
@@ -91,7 +91,7 @@ impl Timetable {
             if factors.1 < 0.015 {
                 break;
             }
-            // Headways are rounded, so a full correction would swing about the goal.
+            // Headways are rounded, so a full correction would oscillate around the goal.
             writer.factor *= ratio.powf(0.8);
         }
         writer.factor = factors.0;
@@ -112,12 +112,12 @@ impl Timetable {
         &self.run_times[pattern as usize][usize::from(profile)]
     }
 
-    /// Scheduled seconds from the first departure to the last arrival.
+    /// Returns the scheduled seconds from the first departure to the last arrival.
     pub(crate) fn trip_duration(&self, trip: &Trip) -> i32 {
         self.stop_time_offsets(trip.pattern, trip.profile).last().map_or(0, |last| last.0)
     }
 
-    /// Trips of a service that start in a span of the city's time, as indices.
+    /// Returns the indices of a service's trips that start in a span of the city's time.
     pub(crate) fn trips_starting_in(&self, service: Service, span: Range<i32>) -> Range<usize> {
         let range = self.of_service[service as usize].clone();
         let trips = &self.trips[range.clone()];
@@ -126,22 +126,22 @@ impl Timetable {
         range.start + from..range.start + until
     }
 
-    /// The longest scheduled trip, seconds.
+    /// Returns the duration of the longest scheduled trip, in seconds.
     pub(crate) fn longest_trip_duration(&self) -> i32 {
         self.duration_max
     }
 
-    /// The city-wide number of a trip's vehicle, from 0.
+    /// Returns the city-wide number of a trip's vehicle, from 0.
     pub(crate) fn vehicle_number(&self, network: &TransitNetwork, trip: &Trip) -> u32 {
         self.fleet[network.patterns[trip.pattern as usize].route as usize] + trip.block
     }
 
-    /// How many vehicles there are.
+    /// Returns the number of vehicles.
     pub(crate) fn fleet_size(&self) -> u32 {
         self.fleet.last().copied().unwrap_or(0)
     }
 
-    /// How many rows stop_times.txt has.
+    /// Returns the number of rows in `stop_times.txt`.
     pub(crate) fn count_stop_times(&self, network: &TransitNetwork) -> usize {
         let calls = |pattern: u32| network.patterns[pattern as usize].calls.len();
         let trips = self.trips.iter().filter(|t| t.template == NONE).map(|t| calls(t.pattern));
@@ -149,17 +149,17 @@ impl Timetable {
     }
 }
 
-/// Writes the timetable of one fleet size.
+/// A generator of the timetable for one fleet size.
 struct TimetableWriter<'a> {
     seed: u64,
     network: &'a TransitNetwork,
     run_times: &'a [[RunTimes; 3]],
-    /// How many times more often than planned everything runs.
+    /// The factor by which all services are more frequent than planned.
     factor: f64,
 }
 
 impl TimetableWriter<'_> {
-    /// How many vehicles are on their way, or waiting for their next trip, in the rush hour.
+    /// Returns the number of vehicles on a trip or waiting for their next trip in the rush hour.
     fn count_vehicles_out(&self) -> usize {
         (0..self.network.routes.len())
             .flat_map(|route| [Service::Weekday, Service::School].map(|service| (route, service)))
@@ -189,7 +189,7 @@ impl TimetableWriter<'_> {
         (all, templates)
     }
 
-    /// The departures of a route in both directions, by start.
+    /// Returns the departures of a route in both directions, by start.
     fn write_departures(
         &self,
         route: usize,
@@ -244,7 +244,7 @@ impl TimetableWriter<'_> {
                 .filter(|_| short)
                 .copied()
                 .unwrap_or(plan.patterns[direction]);
-            // A short run keeps its place in the row of full ones, so it starts when the full one would pass.
+            // A short run takes the place of a full one in the sequence, so it starts when the full one would pass.
             let later = self.first_stop_offset(plan.patterns[direction], pattern, profile);
             trips.push(Trip {
                 start: start + later,
@@ -266,7 +266,7 @@ impl TimetableWriter<'_> {
         self.run_times[full as usize][usize::from(profile)][at].1 / 60 * 60
     }
 
-    /// A trip that repeats by headway, and each of its runs.
+    /// Adds a headway-based trip and each of its runs.
     #[expect(clippy::too_many_arguments, reason = "what a timetable row is made of")]
     fn add_template(
         &self,
@@ -318,7 +318,7 @@ fn empty_trip(pattern: u32, service: Service, profile: u8) -> Trip {
     }
 }
 
-/// Whether a route runs by headway, and then whether exactly.
+/// Returns true for an exact headway, false for an inexact one, and `None` for a route with a timetable.
 fn headway_exactness(route: &Route) -> Option<bool> {
     match route.bus_kind {
         Some(BusKind::Shuttle) => Some(false),

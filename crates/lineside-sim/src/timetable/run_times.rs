@@ -1,17 +1,17 @@
-//! How long each pattern takes from stop to stop.
+//! The travel times of each pattern from stop to stop.
 
 use super::demand::slowness_factor;
 use crate::geography::Geography;
 use crate::network::plan::BusKind;
 use crate::network::{Pattern, Route, TransitNetwork, TransportMode};
 
-/// Times are written in steps of this many seconds.
+/// Times are rounded to this many seconds.
 const STEP: f64 = 10.0;
 
 /// Arrival and departure at each stop, seconds after the departure from the first.
 pub(crate) type RunTimes = Vec<(i32, i32)>;
 
-/// For each pattern its times in each of the three profiles.
+/// Returns the times of each pattern in each of the three profiles.
 pub(crate) fn build_run_times(
     network: &TransitNetwork,
     geography: &Geography,
@@ -47,7 +47,8 @@ fn compute_run_times(
     times
 }
 
-/// Seconds that the timetable allows at a stop; buses and trams have them in their travel time.
+/// Returns the scheduled dwell time at a stop in seconds; for buses and trams it is part of the
+/// travel time.
 pub(crate) fn dwell_seconds(mode: TransportMode) -> i32 {
     match mode {
         TransportMode::Rail => 50,
@@ -57,7 +58,7 @@ pub(crate) fn dwell_seconds(mode: TransportMode) -> i32 {
     }
 }
 
-/// Seconds from one stop to the next; buses and trams with the halt.
+/// Returns the seconds from one stop to the next; for buses and trams including the dwell time.
 fn travel_seconds(route: &Route, metres: f64, density: f64) -> f64 {
     let open = 1.0 - density.clamp(0.0, 1.0);
     match route.mode {

@@ -1,4 +1,4 @@
-//! Which service runs on which day.
+//! The services and their days.
 
 use jiff::civil::Weekday;
 
@@ -33,7 +33,7 @@ impl Service {
         }
     }
 
-    /// Whether it runs on a weekday, exceptions aside.
+    /// Returns true if the service runs on a weekday, apart from exceptions.
     pub(crate) fn runs_on_weekday(self, weekday: Weekday) -> bool {
         match self {
             Self::Weekday | Self::School => !matches!(weekday, Weekday::Saturday | Weekday::Sunday),
@@ -44,7 +44,7 @@ impl Service {
         }
     }
 
-    /// Whether it runs on a day, exceptions included.
+    /// Returns true if the service runs on a day, including exceptions.
     pub(crate) fn is_active_on(self, time: &CityTime, day: Day) -> bool {
         let (first, last) = time.calendar_range();
         if day < first || day > last {
@@ -57,7 +57,7 @@ impl Service {
     }
 }
 
-/// A row of calendar_dates.txt.
+/// A row of `calendar_dates.txt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServiceException {
     pub(crate) service: Service,
@@ -65,10 +65,10 @@ pub(crate) struct ServiceException {
     pub(crate) added: bool,
 }
 
-/// Not before this day, so that the first days are ordinary ones.
+/// The first day that may have exceptions, so that the days before are ordinary.
 const FIRST_EXCEPTION: Day = 9;
 
-/// A public holiday with Sunday service, a week of school holidays, and the festival; in the order of days.
+/// Returns a public holiday with Sunday service, a week of school holidays, and the festival, ordered by day.
 pub(crate) fn list_service_exceptions(time: &CityTime) -> Vec<ServiceException> {
     let next = |from: Day, weekday: Weekday| {
         (from..from + 7).find(|day| time.city_weekday(*day) == weekday).unwrap_or(from)

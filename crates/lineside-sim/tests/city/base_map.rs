@@ -1,4 +1,4 @@
-//! The map under the vehicles.
+//! Tests of the base map.
 
 use std::collections::BTreeSet;
 

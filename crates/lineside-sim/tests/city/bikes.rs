@@ -1,4 +1,4 @@
-//! The shared bikes, read as any reader of GBFS reads them.
+//! Tests of the shared bikes, read like any GBFS feed.
 
 use std::collections::HashSet;
 

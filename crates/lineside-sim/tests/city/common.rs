@@ -1,4 +1,4 @@
-//! What the tests share: one city, made once.
+//! Shared parts of the tests: one city, generated once.
 
 use std::io::Cursor;
 use std::sync::{Arc, LazyLock};
@@ -16,7 +16,7 @@ pub(crate) const START: UnixMillis = UnixMillis(1_795_268_600_000);
 pub(crate) static CITY: LazyLock<Arc<City>> =
     LazyLock::new(|| Arc::new(City::generate(7, CityOptions::with_start(START))));
 
-/// Another city of the same seed and start.
+/// A second city with the same seed and start.
 pub(crate) static TWIN: LazyLock<City> =
     LazyLock::new(|| City::generate(7, CityOptions::with_start(START)));
 
@@ -26,7 +26,7 @@ pub(crate) fn written(city: &City) -> Vec<u8> {
     city.write_gtfs(Cursor::new(Vec::new())).unwrap().into_inner()
 }
 
-/// Loads what a city writes, and insists on no problem at all.
+/// Loads the schedule that a city writes, and asserts that it has no problems.
 pub(crate) fn load(city: &City) -> Timetable {
     let limits = gtfs::DatasetLimits::default();
     let mut files = gtfs::ZipFiles::new(Cursor::new(written(city)), &limits).unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn load(city: &City) -> Timetable {
     timetable
 }
 
-/// The instant so many minutes after the start.
+/// Returns the instant this many minutes after the start.
 pub(crate) fn after(minutes: i64) -> UnixMillis {
     UnixMillis(START.0 + minutes * 60_000)
 }
@@ -58,7 +58,7 @@ pub(crate) fn vehicle_id(vehicle: &VehiclePosition) -> &str {
     vehicle.vehicle.as_ref().unwrap().id.as_deref().unwrap()
 }
 
-/// Trip, date and time: what tells trip instances apart.
+/// Returns trip, date and time, which identify a trip instance.
 pub(crate) fn instance(trip: &TripDescriptor) -> (String, String, Option<String>) {
     (trip.trip_id.clone().unwrap(), trip.start_date.clone().unwrap(), trip.start_time.clone())
 }
@@ -70,7 +70,7 @@ pub(crate) fn is(
     trip.schedule_relationship == Some(relationship as i32)
 }
 
-/// Metres between two places in degrees, good for a city.
+/// Returns the metres between two places in degrees, accurate enough for a city.
 pub(crate) fn metres(a: (f64, f64), b: (f64, f64)) -> f64 {
     let north = (a.0 - b.0) * 111_195.0;
     let east = (a.1 - b.1) * 111_195.0 * a.0.to_radians().cos();

@@ -1,4 +1,5 @@
-//! The city from outside: one binary, so that the city is made once for all its tests.
+//! Tests of the city through its public API: one binary, so that all tests share one generated
+//! city.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 

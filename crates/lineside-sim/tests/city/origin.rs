@@ -1,4 +1,4 @@
-//! The city as a producer: well-behaved replies, and each fault as it says.
+//! Tests of the city as a producer: correct replies, and each fault.
 
 use crate::common::{CITY, SCHEDULE, START, after};
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! The real-time feeds: plausible by themselves, in agreement with each other and with the schedule.
+//! Tests of the real-time feeds: plausible, and consistent with each other and with the schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use proto::trip_descriptor::ScheduleRelationship::{Added, Canceled, Scheduled, U
 use proto::trip_update::stop_time_update::ScheduleRelationship as AtStop;
 use proto::vehicle_position::VehicleStopStatus;
 
-/// Instants over a day and a night, and some days later.
+/// Returns instants over a day and a night, and some days later.
 fn samples() -> Vec<UnixMillis> {
     [0, 7, 33, 61, 180, 395, 600, 733, 890, 1_011, 1_100, 1_380, 3 * 1_440 + 250, 6 * 1_440 + 700]
         .map(after)
@@ -92,7 +92,7 @@ fn check_trip(trip: &proto::TripDescriptor) {
     }
 }
 
-/// Whether an exact headway trip starts at a time.
+/// Returns true if a trip with exact headway starts at a time.
 fn on_a_step(trip: lineside_formats::gtfs::TripIdx, start: &str) -> bool {
     let parts: Vec<i64> = start.split(':').map(|part| part.parse().unwrap()).collect();
     let start = parts[0] * 3_600 + parts[1] * 60 + parts[2];
@@ -174,7 +174,7 @@ fn vehicles_stay_on_their_lines_and_never_leap() {
     assert!(moved > 5_000, "{moved} moves");
 }
 
-/// Metres between a vehicle and the shape of its trip.
+/// Returns the metres between a vehicle and the shape of its trip.
 fn off_line(vehicle: &proto::VehiclePosition) -> f64 {
     let Some(trip) = SCHEDULE.find_trip(trip_of(vehicle).trip_id.as_deref().unwrap()) else {
         return 0.0;
@@ -234,7 +234,7 @@ fn positions_and_predictions_agree() {
             let update = by_trip[&instance(trip_of(vehicle))];
             assert_eq!(update.vehicle, vehicle.vehicle);
             assert_eq!(&update.trip, trip_of(vehicle));
-            // An added trip tells the calls behind it too.
+            // An added trip includes the calls that it has passed.
             let is_behind = |s: &proto::trip_update::StopTimeUpdate| {
                 is(&update.trip, Added) && s.stop_sequence < vehicle.current_stop_sequence
             };

@@ -1,4 +1,4 @@
-//! The written schedule: large and varied enough, the same each time, and without a fault.
+//! Tests of the written schedule: large and varied enough, reproducible, and without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ fn places_have_names_of_their_own() {
         assert!(stop.name.chars().next().is_some_and(char::is_uppercase), "{}", stop.name);
         *places.entry(stop.name.to_owned()).or_default() += 1;
     }
-    // A stop without a station is one kerb of at most two.
+    // A place that is not a station has at most two kerbs.
     assert!(places.values().all(|n| *n <= 2), "{places:?}");
 }
 

@@ -1,4 +1,4 @@
-//! The city in SIRI: the same as in GTFS-Realtime, to who asks and to who subscribes.
+//! Tests of the city in SIRI: the data of GTFS-Realtime, by request and by subscription.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -188,7 +188,7 @@ fn who_subscribes_is_told_everything_and_then_what_changed_until_it_has_the_same
 fn nothing_new_is_a_heartbeat_and_an_ended_subscription_is_silence() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
-    // The city stands still while its clock does.
+    // The city does not change while its clock stands still.
     let now = after(0);
     assert_eq!(taken(&origin, now).len(), 2);
     assert_eq!(taken(&origin, now).len(), 0, "nothing changed");

@@ -1,7 +1,8 @@
 //! `cargo xtask deep clients`: stock clients of other projects read the demo.
 //!
-//! The checks are Python in `xtask/clients/`. This part finds or fetches what they need and names it in the environment.
-//! What cannot be had on this machine is left out, and the checks count it as skipped.
+//! The checks are Python scripts in `xtask/clients/`. This module finds or fetches their requirements and passes them
+//! in environment variables. Requirements that are unavailable on this machine are left out, and the checks count them
+//! as skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,9 +13,9 @@ use crate::command::{output, run};
 use crate::tree::Tree;
 use crate::verbs::build::build;
 
-/// OpenTripPlanner, as one jar with all it depends on.
+/// The OpenTripPlanner release, as one jar with all dependencies.
 const PLANNER_VERSION: &str = "2.9.0";
-/// The class files of that release need this Java.
+/// The lowest Java version that can run that release.
 const JAVA_VERSION_MIN: u32 = 25;
 const MAVEN_DEPENDENCY_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
 
@@ -27,7 +28,7 @@ pub(super) fn run_clients(tree: &Tree) -> anyhow::Result<()> {
     let python = install_python_packages(&checks.join("requirements.txt"), &tools.join("python"))?;
     let mut command = Command::new(python);
     command.arg(checks.join("run.py")).env("PYTHONDONTWRITEBYTECODE", "1");
-    // Its bindings need an older protobuf than the others.
+    // Its bindings need an older protobuf than the other packages.
     let bods =
         install_python_packages(&checks.join("requirements-bods.txt"), &tools.join("python-bods"));
     if let Ok(python) = bods {
@@ -48,7 +49,7 @@ pub(super) fn run_clients(tree: &Tree) -> anyhow::Result<()> {
     run(&mut command)
 }
 
-/// The program named by `LINESIDE_BIN`, or else the release build.
+/// Returns the program named by `LINESIDE_BIN`, or else the release build.
 fn find_binary(tree: &Tree) -> anyhow::Result<PathBuf> {
     if let Some(named) = std::env::var_os("LINESIDE_BIN") {
         return Ok(PathBuf::from(named));
@@ -57,7 +58,7 @@ fn find_binary(tree: &Tree) -> anyhow::Result<PathBuf> {
     Ok(tree.release_binary())
 }
 
-/// Creates a virtual environment with these packages, and returns its Python.
+/// Creates a virtual environment with these packages. Returns its Python.
 fn install_python_packages(requirements: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     let python = folder.join("bin/python");
     if !python.is_file() {
@@ -70,7 +71,7 @@ fn install_python_packages(requirements: &Path, folder: &Path) -> anyhow::Result
     Ok(python)
 }
 
-/// A Java that is new enough: `JAVA_HOME`'s, the one on `PATH`, or one in `/usr/lib/jvm`.
+/// Returns a Java that is new enough: `JAVA_HOME`'s, the one on `PATH`, or one in `/usr/lib/jvm`.
 fn find_java() -> Option<PathBuf> {
     let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
     let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
@@ -85,7 +86,7 @@ fn find_java() -> Option<PathBuf> {
     found
 }
 
-/// The major version, from a line such as `openjdk 25.0.1 2025-10-21`.
+/// Returns the major version, from a line such as `openjdk 25.0.1 2025-10-21`.
 fn java_version(java: &Path) -> Option<u32> {
     let text = output(Command::new(java).arg("--version"))?;
     text.split_whitespace().nth(1)?.split('.').next()?.parse().ok()
@@ -99,7 +100,7 @@ fn has_maven() -> bool {
     found
 }
 
-/// Maven with a repository of its own under `target/`.
+/// Returns a Maven command with its own repository under `target/`.
 fn maven(tools: &Path) -> Command {
     let mut command = Command::new("mvn");
     command.args(["--quiet", "--batch-mode"]);
@@ -117,7 +118,7 @@ fn fetch_planner(tools: &Path) -> anyhow::Result<PathBuf> {
     if jar.is_file() {
         return Ok(jar);
     }
-    // The published description names a parent that is not published. An empty one stands in for it.
+    // The published POM names a parent that is not published. An empty one replaces it.
     let parent = folder.join(format!("otp-root/{PLANNER_VERSION}"));
     std::fs::create_dir_all(&parent)?;
     std::fs::write(
@@ -137,7 +138,7 @@ fn fetch_planner(tools: &Path) -> anyhow::Result<PathBuf> {
     Ok(jar)
 }
 
-/// The folder with the GBFS validator's jars.
+/// Fetches the GBFS validator. Returns the folder with its jars.
 fn fetch_gbfs_validator(checks: &Path, tools: &Path) -> anyhow::Result<PathBuf> {
     let folder = tools.join("gbfs-validator");
     run(maven(tools)
