@@ -1,5 +1,4 @@
-//! Concurrency primitives that Lineside is built from, and the [`Clock`] through which everything that
-//! must be repeatable is handed its time.
+//! Lineside's concurrency primitives, and the [`Clock`] that gives repeatable code its time.
 
 #![warn(missing_docs)]
 
@@ -23,7 +22,7 @@ pub use clock::real::{RealClock, ScaledClock};
 pub use clock::simulated::SimulatedClock;
 pub use clock::{Clock, Sleep, UnixMillis};
 
-/// The example of the README is compiled and run with the others.
+/// Compiles and runs the example of the README as a doc test.
 #[cfg(all(doctest, not(any(loom, shuttle))))]
 #[doc = include_str!("../README.md")]
 #[derive(Debug)]

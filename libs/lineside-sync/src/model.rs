@@ -1,11 +1,11 @@
-//! How the models are run: every interleaving within bounds (loom), or many random ones (shuttle).
+//! The runners of the models: every interleaving within bounds (loom), or many random ones (shuttle).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Tries `model` under many interleavings; panics with the first that breaks one of its assertions.
+/// Tries `model` under many interleavings; panics with the first that breaks an assertion.
 ///
-/// loom's bounds come from its `LOOM_…` variables; shuttle tries `LINESIDE_MODEL_RUNS` interleavings, 2,000
-/// when that is not set.
+/// loom's bounds come from its `LOOM_…` variables; shuttle tries `LINESIDE_MODEL_RUNS` interleavings, 2,000 by
+/// default.
 pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
     #[cfg(loom)]
     loom::model(model);
@@ -16,7 +16,7 @@ pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
     }
 }
 
-/// Asserts that a mistake made on purpose is noticed by the same model.
+/// Asserts that the model detects an injected fault.
 pub(crate) fn finds_a_fault(model: impl Fn() + Send + Sync + 'static) {
     let explored = catch_unwind(AssertUnwindSafe(|| explore(model)));
     assert!(explored.is_err(), "a mistake made on purpose was not noticed");

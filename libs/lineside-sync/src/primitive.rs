@@ -1,7 +1,7 @@
-//! What the primitives are made from: the real thing, or a model checker's.
+//! The building blocks of the primitives: those of `std` and `parking_lot`, or a model checker's.
 //!
-//! With `--cfg loom` every interleaving of a model is tried, with `--cfg shuttle` very many random ones.
-//! Locks do not poison: whoever panics while holding one leaves what it holds as it was.
+//! `--cfg loom` tries every interleaving of a model, `--cfg shuttle` very many random ones. Locks do not poison: a
+//! thread that panics while holding one leaves the value as it is.
 
 #[cfg(not(any(loom, shuttle)))]
 mod chosen {
@@ -30,7 +30,7 @@ mod chosen {
         thread,
     };
 
-    /// The checker's mutex with the face of the real one.
+    /// The checker's mutex with the interface of the real one.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(checker::sync::Mutex<T>);
 

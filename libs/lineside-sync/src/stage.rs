@@ -1,4 +1,4 @@
-//! What the calling thread is at, in one word: said by the rooms, read by a profiler in the middle of it.
+//! The calling thread's current stage of work, set by the rooms and read by a profiler's signal handler.
 //!
 //! ```
 //! use lineside_sync::stage::{WorkStage, enter_stage, current_stage};
@@ -9,8 +9,8 @@
 //! assert_eq!(current_stage(), WorkStage::Other);
 //! ```
 //!
-//! It is a byte of the thread's own: saying it costs two stores and a load, and reading it from a signal handler
-//! that has interrupted the thread is sound.
+//! The stage is a thread-local byte. Setting it costs two stores and a load. A signal handler that has interrupted the
+//! thread can read it soundly.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::pin::pin;
 
 thread_local! {
-    /// Made with the thread and gone with it, without a destructor: a handler may come at any time.
+    /// Lives as long as the thread and has no destructor, because a signal handler may read it at any time.
     static HERE: Cell<u8> = const { Cell::new(0) };
 }
 
@@ -26,30 +26,30 @@ thread_local! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum WorkStage {
-    /// Nothing that was said.
+    /// No stage was set.
     Other,
-    /// Asking a source.
+    /// Requests to a source.
     Fetch,
-    /// From bytes to what they say.
+    /// Parsing of received bytes.
     Decode,
-    /// From what they say to a network's next state.
+    /// Changes from a parsed message to a network's next state.
     Apply,
-    /// From a state to the logs of rooms.
+    /// Publication of a state to the logs of rooms.
     Publish,
-    /// From the logs to sockets.
+    /// Delivery from the logs to sockets.
     Deliver,
-    /// What clients of sessions say.
+    /// Processing of messages from clients with sessions.
     Receive,
-    /// What partitions have done for them: states encoded, tokens checked.
+    /// Work done on behalf of partitions: encoding states, checking tokens.
     Assist,
-    /// A connection of HTTP: requests, and their answers.
+    /// HTTP connections: requests and their responses.
     Http,
-    /// The beginning of TLS.
+    /// TLS handshakes.
     Handshake,
 }
 
 impl WorkStage {
-    /// All, in the order of their numbers.
+    /// All stages, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Other,
         Self::Fetch,
@@ -63,7 +63,7 @@ impl WorkStage {
         Self::Handshake,
     ];
 
-    /// One word for it.
+    /// Returns the stage's name, one word.
     pub const fn stage_name(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -79,28 +79,28 @@ impl WorkStage {
         }
     }
 
-    /// The stage with this number; [`Other`](Self::Other) where there is none.
+    /// Returns the stage with this number; [`Other`](Self::Other) if there is none.
     pub fn from_number(number: u8) -> Self {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Other)
     }
 }
 
-/// What the calling thread is at.
+/// Returns the calling thread's stage.
 #[inline]
 pub fn current_stage() -> WorkStage {
     WorkStage::from_number(HERE.get())
 }
 
-/// The thread is at `stage` until what is returned is dropped; then again at what it was before.
+/// Sets the calling thread's stage until the guard is dropped, which restores the previous stage.
 #[inline]
 #[must_use = "the stage ends when this is dropped"]
 pub fn enter_stage(stage: WorkStage) -> StageGuard {
     StageGuard { before: HERE.replace(stage as u8), thread: PhantomData }
 }
 
-/// Whoever polls `work` is at `stage` meanwhile, and between two polls at what it was before.
+/// Runs `work` and sets `stage` for the polling thread during each poll; restores the previous stage between polls.
 ///
-/// Cancel safety: that of `work`, which is dropped with this.
+/// Cancel safety: that of `work`, which is dropped with this future.
 pub async fn run_in_stage<F: Future>(stage: WorkStage, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|cx| {
@@ -110,11 +110,11 @@ pub async fn run_in_stage<F: Future>(stage: WorkStage, work: F) -> F::Output {
     .await
 }
 
-/// Ends a stage when it is dropped.
+/// A guard that restores the previous stage when it is dropped.
 #[derive(Debug)]
 pub struct StageGuard {
     before: u8,
-    /// What it puts back belongs to the thread that it was made on.
+    /// The guard restores the stage of the thread that created it, so it must not be sent.
     thread: PhantomData<*const ()>,
 }
 

@@ -1,4 +1,4 @@
-//! Counters and gauges from outside: exact after threads have ended, and never going back.
+//! Tests of counters and gauges through the public interface: exact after threads have ended, and never going back.
 
 #![cfg(not(any(loom, shuttle)))]
 
@@ -76,7 +76,7 @@ thread_local! {
     static KEPT: RefCell<Option<LocalCounter>> = const { RefCell::new(None) };
 }
 
-/// Counts when its thread's variables are destroyed, before or after the counters' own.
+/// Counts when its thread's variables are destroyed, before or after the counters' own variables.
 struct LastWords(Counter, LocalCounter);
 
 impl Drop for LastWords {
@@ -93,7 +93,7 @@ fn what_a_threads_destructors_count_is_counted() {
         let counter = Counter::new();
         let ours = counter.clone();
         thread::spawn(move || {
-            // Variables are destroyed in the order of their first use, or the other way round: both are tried.
+            // Variables are destroyed in the order of their first use, or in reverse order: the test tries both.
             if counts_first {
                 ours.add(1_000);
             }
@@ -159,7 +159,7 @@ fn handles_say_what_they_hold() {
     assert_eq!(format!("{gauge:?} {:?}", gauge.local_handle()), "Gauge(-7) LocalGauge(-7)");
 }
 
-/// What happens to a handful of counters.
+/// A step with a handful of counters.
 #[derive(Debug, Clone)]
 enum Step {
     Add(usize, u64),

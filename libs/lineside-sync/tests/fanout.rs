@@ -1,4 +1,5 @@
-//! Partitions with rows and cursors, listeners that come and go: nothing is lost, nobody is told twice.
+//! Tests of fanout: partitions with rows and cursors, and listeners that come and go. Nothing is lost, and no listener
+//! is signaled twice.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ const TOPICS: usize = 40;
 const PARTITIONS: u64 = 2;
 const ROWS: usize = 300;
 const REVISIONS: u64 = if cfg!(miri) { 20 } else { 4_000 };
-/// Nobody who is woken as promised waits so long.
+/// A wait this long means that a promised wake-up was lost.
 const LOST: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
@@ -152,7 +153,8 @@ fn what_has_been_reached_rises_and_starts_again_with_a_new_life() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 256 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Against a sorted list: who listens where, and who has been told and has not looked.
+    /// Compares the listeners with a sorted list: the listeners of each topic, and those signaled that have not looked
+    /// yet.
     #[test]
     fn listeners_are_told_in_order_and_each_once(
         steps in proptest::collection::vec((0..4_u8, 0..5_u64, 0..3_usize), 1..100),
@@ -211,14 +213,14 @@ impl WakeHandle for Unparks {
     }
 }
 
-/// Which topics a revision concerns; the last concerns all.
+/// Returns true if a revision concerns a topic; the last revision concerns all topics.
 fn concerns(revision: u64, topic: usize) -> bool {
     revision == REVISIONS || revision.wrapping_mul(topic as u64 + 7).is_multiple_of(11)
 }
 
 type Placed = Arc<PartitionPlace<usize, Unparks>>;
 
-/// Its rows' cursors, and up to where each topic was taken.
+/// Runs a partition: its rows' cursors, and the offset up to which each topic was taken.
 fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64) {
     let wake = Arc::new(Unparks { thread: thread::current(), wakes: AtomicU64::new(0) });
     let mut ready = ReadyTopics::new(number, wake.clone());
@@ -230,7 +232,7 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
     let mut rows: Vec<(usize, u64)> = (0..ROWS).map(|row| (row % topics.len(), 0)).collect();
     let (mut keys, mut taken, mut seen) = (Vec::new(), Vec::new(), 0);
     while cursors.iter().any(|cursor| cursor.offset() < REVISIONS) {
-        // The thread may also wake for what it has taken note of before.
+        // The thread may also wake for a note that it has taken before.
         let woken = (0..4).any(|_| {
             let woken = wake.wakes.load(Ordering::Acquire) > seen;
             if !woken {
@@ -275,7 +277,7 @@ fn rows_of_every_partition_get_every_revision() {
                 }
             }
             drop(batch);
-            // Now and then everybody falls asleep in between.
+            // Lets all threads fall asleep now and then.
             if revision.is_multiple_of(64) {
                 thread::sleep(Duration::from_micros(200));
             }

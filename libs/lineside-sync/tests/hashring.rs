@@ -1,4 +1,4 @@
-//! Placement as it is promised, and what may move.
+//! Tests of the specified placement, and of the keys that may move.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::collections::BTreeMap;
@@ -7,9 +7,9 @@ use lineside_sync::hashring::{HashRing, POINTS_MAX, POINTS_PER_WEIGHT, RingMembe
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Looked up before and after a change.
+/// The keys looked up before and after a change.
 const KEYS: usize = if cfg!(miri) { 8 } else { 1_000 };
-/// Members of a ring that chance makes, and one more.
+/// The bound on the members of a random ring, exclusive.
 const MEMBERS_END: usize = if cfg!(miri) { 4 } else { 8 };
 
 fn ring(members: &[(&str, u16)]) -> HashRing {
@@ -45,7 +45,7 @@ fn keys_are_where_the_contract_puts_them() {
     }
 }
 
-/// The rule in the module's words, as slowly as it reads.
+/// Finds the owner by the rule of the module's documentation, step by step.
 fn owner_by_the_rule(members: &BTreeMap<String, u16>, key: &[u8]) -> Option<String> {
     let key = xxh3_64_with_seed(key, SEED);
     let mut best: Option<(u64, &String)> = None;
@@ -152,7 +152,7 @@ fn a_member_moves_about_its_share_when_it_comes() {
         .filter(|key| nine.find_owner(key.as_bytes()) != ten.find_owner(key.as_bytes()));
     let moved = moved.count() as f64 / n_keys as f64;
     if cfg!(miri) {
-        // Too few to count.
+        // Too few keys to count.
         return;
     }
     assert!(
@@ -170,7 +170,7 @@ fn shares_follow_the_weights() {
     for (name, fair) in [("one", 1.0 / 7.0), ("two", 2.0 / 7.0), ("none", 0.0), ("four", 4.0 / 7.0)]
     {
         let share = ring.owned_share(name);
-        // Few points lie less evenly.
+        // With few points the shares are less even.
         let most = fair * if cfg!(miri) { 0.4 } else { 0.15 };
         assert!((share - fair).abs() <= most, "{name} owns {share} instead of {fair}");
     }

@@ -1,4 +1,4 @@
-//! Histograms from outside: beside a sorted list, and exact after threads have ended.
+//! Tests of histograms through the public interface: compared with a sorted list, and exact after threads have ended.
 
 #![cfg(not(any(loom, shuttle)))]
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use lineside_sync::histogram::{ExponentialBuckets, Histogram, HistogramSnapshot};
 use proptest::prelude::*;
 
-// Miri goes through every bucket one instruction at a time: it gets few of them, and is asked for little.
+// Miri executes every bucket one instruction at a time, so it gets few buckets and few records.
 const RECORDS: u64 = if cfg!(miri) { 10 } else { 200_000 };
 const THREADS: u64 = if cfg!(miri) { 4 } else { 24 };
 const USUAL: u32 = if cfg!(miri) { 2 } else { 5 };
@@ -16,18 +16,18 @@ const FINE: u32 = if cfg!(miri) { 3 } else { 7 };
 /// The finest exponential buckets that are wider than those of `USUAL` bits.
 const WIDER_THAN_USUAL: i32 = if cfg!(miri) { 1 } else { 4 };
 const NANOS_PER_SECOND: f64 = 1e9;
-/// What floating point may be off where bounds meet.
+/// The rounding error allowed where bounds meet.
 const ROUNDING: f64 = 1.0 + 1e-12;
 const VALUES_MAX: usize = if cfg!(miri) { 20 } else { 300 };
 
-/// What is asked of every histogram here.
+/// The quantiles checked on every histogram here.
 const QUANTILES: &[f64] = if cfg!(miri) {
     &[0.0, 0.5, 1.0]
 } else {
     &[0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 0.99999, 1.0]
 };
 
-/// Holds a snapshot against the values themselves.
+/// Compares a snapshot with the recorded values.
 fn check<const PRECISION: u32>(snapshot: &HistogramSnapshot<PRECISION>, values: &[u64]) {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -107,7 +107,7 @@ fn a_new_histogram_is_empty_where_another_was() {
     const PRECISION: u32 = if cfg!(miri) { 0 } else { 3 };
     let rounds = if cfg!(miri) { 2 } else { 3 };
     for _ in 0..rounds {
-        // More than a thread finds by their index.
+        // More histograms than a thread finds by index.
         let histograms: Vec<_> =
             (0..80).map(|_| Histogram::<PRECISION>::with_precision()).collect();
         for (n, histogram) in histograms.iter().enumerate() {
@@ -149,7 +149,7 @@ fn exponential_buckets_are_runs_and_differences() {
         histogram.record(value);
     }
     let exponential = histogram.snapshot().to_exponential(0, 1.0);
-    // 64 counts as the end of its bucket, 65, and so beyond the 64 that ends the bucket before.
+    // 64 counts at the end of its bucket, 65, and so beyond 64, where the exponential bucket before ends.
     assert_eq!(exponential.bucket_counts(), [(0, 2), (1, 1), (2, 1), (7, 1)]);
     assert_eq!((exponential.zero_count(), exponential.upper_bound(7)), (1, 128.0));
     assert_eq!(exponential.bucket_spans(), [(0, 3), (4, 1)]);
@@ -162,12 +162,12 @@ fn exponential_buckets_are_runs_and_differences() {
 }
 
 fn values() -> impl Strategy<Value = Vec<u64>> {
-    // Values of all sizes, not only of those that a uniform choice would find.
+    // Values of all magnitudes, not only those that a uniform choice would find.
     let value = (any::<u64>(), 0..64_u32).prop_map(|(value, shift)| value >> shift);
     prop::collection::vec(value, 0..VALUES_MAX)
 }
 
-/// That runs, differences and buckets say the same, and count every value.
+/// Checks that spans, deltas and buckets agree, and count every value.
 fn check_form(exponential: &ExponentialBuckets, count: u64) {
     let mut indexes = Vec::new();
     let mut next = 0;

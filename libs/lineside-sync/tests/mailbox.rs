@@ -1,4 +1,4 @@
-//! The mailbox beside a plain queue per sender, and under load.
+//! Tests of the mailbox: compared with a plain queue per sender, and under load.
 
 #![cfg(not(any(loom, shuttle)))]
 
@@ -18,7 +18,7 @@ use lineside_sync::mailbox::{
 };
 use proptest::prelude::*;
 
-/// What is done to a mailbox with a few senders, all by one thread.
+/// A step with a mailbox and a few senders, all in one thread.
 #[derive(Clone, Debug)]
 enum Step {
     Send(usize),
@@ -42,10 +42,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A message: which sender, and its how manieth.
+/// A message: the sender's number, and the message's number in the sender's order.
 type Numbered = (usize, u32);
 
-/// The senders in use, numbered for life, and what each has waiting.
+/// The senders in use, each with a permanent number, and their waiting messages.
 struct Plain {
     waiting: Vec<VecDeque<Numbered>>,
     sent: Vec<u32>,
@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// Slots that open at the first contention and close whenever little comes.
+/// Slots that open at the first contention and close whenever few messages come.
 const NERVOUS: MailboxOptions = MailboxOptions {
     credits: 256,
     slot_credits: 64,
@@ -164,8 +164,7 @@ const NERVOUS: MailboxOptions = MailboxOptions {
     parallel_below: 40,
 };
 
-/// Many threads send; asserts that all of it comes, in order per sender. Tells how often the mode was seen to
-/// change.
+/// Many threads send; asserts that all messages arrive, in order per sender. Returns the number of mode changes seen.
 fn stress(
     options: MailboxOptions,
     n_senders: usize,
@@ -221,7 +220,7 @@ fn a_full_queue_refuses_at_once() {
     assert_eq!(more, [3, 4]);
     assert_eq!(sender.try_send(5), Err(TrySendError::Full(5)));
     assert_eq!(receiver.try_recv(), Ok(1));
-    // The receiver has taken all, so there is room again.
+    // The receiver has taken all messages, so there is room again.
     assert_eq!(sender.try_send_all(&mut more), Ok(()));
     assert!(receiver.drain().chain([0]).eq([2, 0]));
     assert!(receiver.drain().eq([3, 4]));
@@ -238,7 +237,7 @@ fn a_wait_ends_with_its_time() {
     assert_eq!(receiver.recv_timeout(brief), Err(RecvTimeoutError::Closed));
 }
 
-/// Counts how often it is woken.
+/// A waker that counts its wake-ups.
 #[derive(Default)]
 struct Woken(AtomicUsize);
 

@@ -1,4 +1,4 @@
-//! The ring against the plainest model, all entries ever pushed, and its readers against a fast writer.
+//! Tests of the ring: compared with a plain model of all entries ever pushed, and its readers against a fast writer.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 const READERS: usize = 3;
 const ENTRIES: u64 = if cfg!(miri) { 300 } else { 300_000 };
 
-/// Made at its offset's second, and as heavy as it says.
+/// An item with a given size, created at the second of its offset.
 struct Paper {
     bytes: usize,
     at: Duration,
@@ -152,7 +152,7 @@ fn a_reader_may_take_a_part_and_come_back() {
     assert_eq!(taken.iter().map(|entry| entry.offset).collect::<Vec<_>>(), [2, 3, 4, 5]);
 }
 
-/// Counts its drops, and in the log's lock it could not be asked.
+/// Counts its drops, and locks the log in its drop.
 struct Tells(Arc<AtomicUsize>, std::sync::Weak<SharedRing<Ring<Tells>>>);
 
 impl RingItem for Tells {
@@ -164,7 +164,7 @@ impl RingItem for Tells {
 impl Drop for Tells {
     fn drop(&mut self) {
         if let Some(log) = self.1.upgrade() {
-            // A deadlock, if the lock were held.
+            // Deadlocks if the lock is held.
             let _guard = log.lock();
         }
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -188,14 +188,14 @@ fn what_is_overwritten_is_dropped_once_and_without_the_lock() {
     assert_eq!(dropped.load(Ordering::Relaxed), 6);
 }
 
-/// What may happen to a ring.
+/// A step with a ring.
 #[derive(Clone, Debug)]
 enum Step {
-    /// How far after the newest, how heavy, and whether as a batch of its own.
+    /// The distance from the newest offset, the size, and true for a new batch.
     Push(u64, usize, bool),
     Restate(u64),
     Shrink(usize),
-    /// Which reader, and how many entries he takes at most.
+    /// The reader's number, and the largest number of entries to take.
     Take(usize, usize),
 }
 
@@ -208,10 +208,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A ring as a plain queue of all that it was given.
+/// A model of the ring: a plain queue of all entries that it was given.
 #[derive(Default)]
 struct Model {
-    /// Offset and bytes.
+    /// The offset and bytes of each entry.
     kept: VecDeque<(u64, usize)>,
     overwritten: Vec<u64>,
     batch_start: u64,
@@ -249,7 +249,7 @@ proptest! {
         let mut model = Model::default();
         let mut cursors = [RingCursor::at_offset(0); READERS];
         for cursor in &mut cursors {
-            // From here on they are counted.
+            // From here on the cursors count entries.
             prop_assert_eq!(ring.take_after(cursor, 0, &mut Vec::new()), MissedEntries::Nothing);
         }
         for step in steps {
@@ -322,7 +322,7 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
             scope.spawn(move || {
                 let (mut cursor, mut taken, mut at) = (RingCursor::at_offset(0), Vec::new(), 0);
                 loop {
-                    // In this order: what was written before it was over is still looked for.
+                    // The load comes first: entries written before the end are still read.
                     let last = over.load(Ordering::Acquire);
                     if log.has_news(&cursor) {
                         let most = if reader == 0 { 7 } else { usize::MAX };

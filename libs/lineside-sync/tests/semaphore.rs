@@ -1,4 +1,4 @@
-//! Permits against a plain count, and under many threads.
+//! Tests of permits: compared with a plain count, and under many threads.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::sync::Arc;

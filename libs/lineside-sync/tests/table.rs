@@ -1,4 +1,4 @@
-//! The table against a plain map, its loads, and its readers beside a writer.
+//! Tests of the cache: compared with a plain map, its loads, and its readers during writes.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::collections::{HashMap, VecDeque};
@@ -36,7 +36,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..80)
 }
 
-/// What the table promises, in the plainest way: the oldest first, with when a sweep first met each.
+/// A plain model of the cache: the oldest entry first, with the time at which a sweep first met it.
 #[derive(Default)]
 struct Plain {
     entries: VecDeque<(u8, usize, Option<u64>)>,
@@ -226,7 +226,7 @@ fn an_entry_lives_its_age_and_two_sweeps_at_most() {
     assert!(table.is_empty());
 }
 
-/// A value that says whether it was torn or freed.
+/// A value whose content shows if it was torn or freed.
 struct Checked([u64; 64]);
 
 #[test]

@@ -1,7 +1,7 @@
-//! Time as an argument: whoever needs it is handed a [`Clock`], real, scaled or simulated.
+//! The [`Clock`] trait: time as an argument, so that code runs on real, scaled or simulated time.
 //!
-//! Two times are told apart. *Monotonic* time orders and measures and never goes back; *wall* time is
-//! what people and feeds write, and may step either way.
+//! A clock shows two times. *Monotonic* time orders and measures, and never goes back. *Wall* time is the calendar
+//! time of people and feeds, and may step either way.
 
 use std::fmt::{self, Debug};
 use std::future::Future;
@@ -21,17 +21,17 @@ pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct UnixMillis(pub i64);
 
 impl UnixMillis {
-    /// The start of the given second; times that do not fit are clamped.
+    /// Returns the start of the given second; times that do not fit are clamped.
     pub fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1_000))
     }
 
-    /// Whole seconds since 1970, rounded down.
+    /// Returns the whole seconds since 1970, rounded down.
     pub fn unix_seconds(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
-    /// How long ago `earlier` was; zero when it is not earlier.
+    /// Returns the time from `earlier` to this time; zero if `earlier` is not earlier.
     pub fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -65,12 +65,12 @@ fn duration_to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Where time comes from.
+/// A source of time.
 pub trait Clock: Send + Sync + Debug + 'static {
-    /// Time since this clock's start; never goes back.
+    /// Returns the time since this clock's start; never goes back.
     fn monotonic(&self) -> Duration;
 
-    /// What a clock on the wall shows; may step either way.
+    /// Returns the calendar time; may step either way.
     fn wall_time(&self) -> UnixMillis;
 
     /// Resolves once [`monotonic`](Self::monotonic) has reached `deadline`; at once when it has already.

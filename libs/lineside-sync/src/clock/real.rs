@@ -1,4 +1,4 @@
-//! Clocks that the machine drives; waiting is tokio's.
+//! Clocks that follow the machine's time; sleeping uses tokio's timer.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ pub struct RealClock {
 }
 
 impl RealClock {
-    /// A clock whose monotonic time starts at zero.
+    /// Creates a clock whose monotonic time starts at zero.
     #[expect(
         clippy::new_without_default,
         reason = "starting a clock is an act, not a default value"
@@ -43,8 +43,8 @@ impl Clock for RealClock {
 
 /// A clock that runs at another speed: both its times advance `speed` seconds per real second.
 ///
-/// What waits by it waits `speed` times shorter, so a whole program handed one scaled clock does in
-/// a minute what it would do in an hour. Like [`RealClock`] it needs a tokio runtime to wait.
+/// Sleeps end `speed` times sooner, so a program on one scaled clock does in a minute of real time what takes `speed`
+/// minutes of this clock's time. Like [`RealClock`], sleeping needs a tokio runtime.
 #[derive(Debug)]
 pub struct ScaledClock {
     start: Instant,
@@ -53,10 +53,10 @@ pub struct ScaledClock {
 }
 
 impl ScaledClock {
-    /// Slowest and fastest speed; others are brought inside, and what is no number becomes 1.
+    /// The slowest and the fastest speed; [`new`](Self::new) clamps other speeds, and replaces NaN by 1.
     pub const SPEED: std::ops::RangeInclusive<f64> = 0.001..=10_000.0;
 
-    /// A clock that shows `wall_start` now and runs `speed` times as fast as real time.
+    /// Creates a clock that shows `wall_start` now and runs `speed` times as fast as real time.
     pub fn new(wall_start: UnixMillis, speed: f64) -> Self {
         let speed = if speed.is_nan() {
             1.0
@@ -66,7 +66,7 @@ impl ScaledClock {
         Self { start: instant_now(), wall_start, speed }
     }
 
-    /// Seconds of this clock per real second.
+    /// Returns the seconds of this clock per real second.
     pub fn speed(&self) -> f64 {
         self.speed
     }
@@ -92,7 +92,7 @@ fn instant_now() -> Instant {
     Instant::now()
 }
 
-/// A deadline beyond what the machine can express never comes.
+/// Sleeps until `deadline`; forever if it is `None`, because the machine cannot express the deadline.
 #[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
 fn real_sleep(deadline: Option<Instant>) -> Sleep {
     match deadline {

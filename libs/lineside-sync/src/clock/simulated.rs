@@ -1,4 +1,4 @@
-//! A clock that stands still until it is told to move; works without any runtime.
+//! A clock that moves only when a test moves it; works without a runtime.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -11,9 +11,7 @@ use parking_lot::Mutex;
 
 use super::{Clock, Sleep, UnixMillis};
 
-/// A clock for tests and simulations: time passes only in [`advance`](Self::advance).
-///
-/// Clones show the same time.
+/// A clock for tests and simulations: time passes only in [`advance`](Self::advance). Clones share the same time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,20 +33,20 @@ pub struct SimulatedClock {
 struct SimulatedTime {
     now: Duration,
     wall: UnixMillis,
-    /// Who waits, by deadline and order of asking. Bound: one entry per living sleep.
+    /// The wakers of sleeping futures, by deadline and then by order of first poll. Bound: one entry per living sleep.
     sleepers: BTreeMap<(Duration, u64), Waker>,
     next_sleeper: u64,
 }
 
 impl SimulatedClock {
-    /// A clock that shows `wall`, with monotonic time zero.
+    /// Creates a clock that shows `wall`, with monotonic time zero.
     pub fn new(wall: UnixMillis) -> Self {
         let inner =
             SimulatedTime { now: Duration::ZERO, wall, sleepers: BTreeMap::new(), next_sleeper: 0 };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// Moves both times forward and wakes, in order of their deadlines, all whose time has come.
+    /// Moves both times forward and wakes all sleeps whose deadline has come, in the order of their deadlines.
     pub fn advance(&self, by: Duration) {
         let due = {
             let mut inner = self.inner.lock();
@@ -61,12 +59,12 @@ impl SimulatedClock {
         due.into_values().for_each(Waker::wake);
     }
 
-    /// Sets the wall clock, as an administrator or a time server would; monotonic time is untouched.
+    /// Sets the wall clock, as an administrator or a time server would; monotonic time does not change.
     pub fn set_wall(&self, wall: UnixMillis) {
         self.inner.lock().wall = wall;
     }
 
-    /// The earliest monotonic time that somebody waits for.
+    /// Returns the earliest deadline of a polled sleep, in monotonic time.
     pub fn next_deadline(&self) -> Option<Duration> {
         self.inner.lock().sleepers.keys().next().map(|(deadline, _)| *deadline)
     }
@@ -106,7 +104,7 @@ impl Future for SimulatedSleep {
             inner.next_sleeper
         });
         let replaced = inner.sleepers.insert((self.deadline, sleeper), cx.waker().clone());
-        // A waker may own its task, whose end may drop other sleeps: never under the lock.
+        // A waker may own its task, and dropping the task may drop other sleeps: never drop a waker under the lock.
         drop(inner);
         drop(replaced);
         Poll::Pending

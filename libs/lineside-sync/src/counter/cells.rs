@@ -1,13 +1,12 @@
-//! Who owns which cells: one *area* per group of counters or per histogram, in it one slice of cells per
-//! thread, and a base that holds what threads left behind.
+//! Ownership of the cells of counters and histograms. An *area* belongs to one group of counters or to one histogram.
+//! It holds one slice of cells per thread, and a base with the values of threads that have ended.
 //!
-//! A cell has one writer at a time, so an addition is a plain load and store. The lock is taken by whoever
-//! reads, by a thread that touches an area for the first time, and by a thread that ends; never by an
-//! addition. Under that lock a thread's values move into the base in one step: a reader sees them either
-//! in the cells or in the base.
+//! A cell has one writer at a time, so an addition is a plain load and store and never takes the lock. A reader takes
+//! the lock, as does a thread that first touches an area and a thread that ends. An ending thread moves its values
+//! into the base in one step under that lock, so a reader sees a value either in the cells or in the base.
 //!
-//! Cells are never given back to the allocator. They wait to be taken by the next thread, which is what lets
-//! a plain reference to them be kept without a lifetime; their number is that of the most threads at once.
+//! Cells are never returned to the allocator. The next thread takes them over, so a plain reference to a cell needs no
+//! lifetime. Their number is the highest number of threads alive at the same time.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,34 +18,34 @@ use crate::primitive::atomic::Ordering::{Acquire, Relaxed, Release};
 /// One thread's cells of one area. No two slices share a pair of cache lines (processors fetch pairs).
 pub(crate) type Cells = &'static [AtomicU64];
 
-/// Cells of a pair of cache lines.
+/// The cells in a pair of cache lines.
 const LINE: usize = LINE_BYTES / size_of::<u64>();
 const LINE_BYTES: usize = 128;
 
-/// The areas of counters come first, each twice the size of the one before; a model shrinks them.
+/// The areas of counters come first, each twice the size of the previous one; models use smaller areas.
 const COUNTER_AREAS: usize = 20;
 const CELLS_FIRST: usize = if cfg!(any(loom, shuttle)) { 1 } else { 2 * LINE };
 
-/// Most counters that can be open at once in a process.
+/// The largest number of counters that can be open in a process at the same time.
 pub(crate) const COUNTERS_MAX: usize = CELLS_FIRST * ((1 << COUNTER_AREAS) - 1);
 
-/// Which cell of a thread: resolved once, when a counter is made.
+/// The address of a counter's cell within each thread's cells, fixed when the counter is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CellAddress {
     pub(crate) area: u32,
     pub(crate) cell: u32,
 }
 
-/// What kind of area: areas of one kind take each other's place.
+/// The shape of an area: a closed area is reused for a histogram of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AreaKind {
-    /// Cells of a thread.
+    /// The number of cells per thread.
     pub(crate) cells: usize,
-    /// The first so many cells keep the greatest value; the others add up.
+    /// The first `greatest` cells keep the greatest value; the others are summed.
     pub(crate) greatest: usize,
 }
 
-/// All areas; a process has one, each model its own.
+/// All areas. A process has one registry; each model has its own.
 #[derive(Debug)]
 pub(crate) struct CellRegistry {
     book: Mutex<RegistryState>,
@@ -57,11 +56,11 @@ pub(crate) struct CellRegistry {
 #[derive(Debug, Default)]
 struct RegistryState {
     areas: Vec<CellArea>,
-    /// Areas whose histogram is gone.
+    /// The areas of dropped histograms.
     closed: Vec<usize>,
-    /// Cells without an owner, all zero, by their number.
+    /// Cells without an owner, all zero, by slice length.
     spare: BTreeMap<usize, Vec<Cells>>,
-    /// Counters' slots: those given back, and the first that never was in use.
+    /// Returned counter slots for reuse; `slots_used` is the first slot that was never used.
     slots: Vec<usize>,
     slots_used: usize,
 }
@@ -69,26 +68,26 @@ struct RegistryState {
 #[derive(Debug)]
 struct CellArea {
     kind: AreaKind,
-    /// What threads that ended have left; empty until the area is first used.
+    /// The values of threads that have ended; empty until the area is first used.
     base: Box<[u64]>,
-    /// The slices of the threads that are alive.
+    /// The slices of living threads.
     live: Vec<Cells>,
 }
 
-/// What a model does wrong on purpose.
+/// A fault that a model injects on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CounterFault {
-    /// A thread's values go into the base and stay in its cells as well.
+    /// An ending thread's values are added to the base and also stay in its cells.
     FoldTwice,
-    /// A thread's cells are taken off the list first and folded under a second lock.
+    /// An ending thread's cells leave the list first and are folded under a second lock.
     LeaveThenFold,
-    /// A thread's cells are handed to the next thread before they were folded.
+    /// An ending thread's cells are handed to the next thread before they are folded.
     SpareThenFold,
-    /// A closed counter's cells keep what they held.
+    /// A closed counter's cells keep their values.
     CloseWithoutClearing,
-    /// The cells of a record are read in the order in which they are written.
+    /// A reader reads the cells of a record in the order in which they are written.
     ReadForwards,
-    /// A local handle does not keep its thread's cells.
+    /// A local handle does not keep its thread's cells alive.
     LocalKeepsNothing,
 }
 
@@ -119,10 +118,10 @@ impl CellRegistry {
         false
     }
 
-    /// A cell for one more counter, zero in every thread.
+    /// Reserves a cell for one more counter, zero in every thread.
     ///
     /// # Panics
-    /// When [`COUNTERS_MAX`] counters are open.
+    /// Panics if [`COUNTERS_MAX`] counters are open.
     pub(crate) fn open_counter(&self) -> CellAddress {
         let mut book = self.book.lock();
         let slot = book.slots.pop().unwrap_or_else(|| {
@@ -135,7 +134,7 @@ impl CellRegistry {
         place
     }
 
-    /// Takes a counter's cell back. Nobody may hold a handle to it.
+    /// Takes a counter's cell back. No handle to the counter may exist any more.
     pub(crate) fn close_counter(&self, place: CellAddress) {
         let mut book = self.book.lock();
         if !self.injects_fault(CounterFault::CloseWithoutClearing) {
@@ -144,7 +143,7 @@ impl CellRegistry {
         book.slots.push(slot_of_address(place));
     }
 
-    /// An area of its own, zero in every thread.
+    /// Opens an area that is zero in every thread, for one histogram.
     pub(crate) fn open_area(&self, kind: AreaKind) -> usize {
         let mut book = self.book.lock();
         let reused = book.closed.iter().position(|&area| book.areas[area].kind == kind);
@@ -157,14 +156,14 @@ impl CellRegistry {
         book.areas.len() - 1
     }
 
-    /// Takes an area back. Nobody may hold a handle to it.
+    /// Takes an area back. No handle to its histogram may exist any more.
     pub(crate) fn close_area(&self, area: usize) {
         let mut book = self.book.lock();
         book.areas[area].clear_all_cells();
         book.closed.push(area);
     }
 
-    /// What all threads, those that ended included, have added to one cell; wraps.
+    /// Returns the sum of one cell over all threads, including those that have ended; wraps.
     pub(crate) fn sum_cell(&self, place: CellAddress) -> u64 {
         let book = self.book.lock();
         let (area, cell) = (&book.areas[place.area as usize], place.cell as usize);
@@ -172,7 +171,7 @@ impl CellRegistry {
         cells.fold(area.base[cell], u64::wrapping_add)
     }
 
-    /// All cells of an area, folded over all threads.
+    /// Returns all cells of an area, folded over all threads.
     pub(crate) fn fold_area(&self, area: usize) -> Box<[u64]> {
         let book = self.book.lock();
         let area = &book.areas[area];
@@ -190,7 +189,7 @@ impl CellRegistry {
         folded
     }
 
-    /// Cells of an area for a thread that has none there yet, all zero.
+    /// Returns zeroed cells of an area to a thread that has none there yet.
     fn take_cells(&self, area: usize) -> Cells {
         let mut book = self.book.lock();
         let n = book.areas[area].kind.cells;
@@ -200,7 +199,7 @@ impl CellRegistry {
         cells
     }
 
-    /// Moves what a thread's cells hold into the base, once, and keeps the cells for another thread.
+    /// Moves the values of an ending thread's cells into the base, once, and frees the cells for another thread.
     fn retire_cells(&self, area: usize, cells: Cells) {
         let mut book = self.book.lock();
         if self.injects_fault(CounterFault::LeaveThenFold) {
@@ -257,7 +256,8 @@ impl CellArea {
 }
 
 impl AreaKind {
-    /// The last cells first: what was written before an [`add_to_last_cell`] that is seen here is seen as well.
+    /// Folds the last cells first: a value written before an [`add_to_last_cell`] that is seen here is then seen as
+    /// well.
     fn fold_cells(self, into: &mut [u64], cells: Cells) {
         for (n, cell) in cells.iter().enumerate().rev() {
             self.fold_cell(into, n, cell);
@@ -276,7 +276,8 @@ pub(crate) fn add_to_cell(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// As [`add_to_cell`], for the last of several cells that are written together: who sees it sees the others.
+/// Like [`add_to_cell`], for the last of several cells that are written together: a reader that sees this addition
+/// sees the other cells' values too.
 #[inline]
 pub(crate) fn add_to_last_cell(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Release);
@@ -296,7 +297,8 @@ fn zero_cells(cells: Cells) {
     }
 }
 
-/// Aligned by hand and a whole number of lines long, so that a neighbor on the heap is on other lines.
+/// Aligns the cells to a pair of cache lines by hand and pads them to whole pairs, so that heap neighbors are on other
+/// lines.
 fn allocate_cells(n: usize) -> Cells {
     let padding = if cfg!(any(loom, shuttle)) { 0 } else { n.next_multiple_of(LINE) - n + LINE };
     let cells = (0..n + padding).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
@@ -305,7 +307,7 @@ fn allocate_cells(n: usize) -> Cells {
     &cells[start..start + n]
 }
 
-/// Slots fill the areas in turn: area `n` begins at `CELLS_FIRST * (2^n - 1)`.
+/// Returns the address of a slot. Slots fill the areas in turn: area `n` begins at `CELLS_FIRST * (2^n - 1)`.
 fn address_of_slot(slot: usize) -> CellAddress {
     let area = (slot / CELLS_FIRST + 1).ilog2();
     let cell = slot - CELLS_FIRST * ((1 << area) - 1);
@@ -316,11 +318,11 @@ fn slot_of_address(place: CellAddress) -> usize {
     CELLS_FIRST * ((1 << place.area) - 1) + place.cell as usize
 }
 
-/// One thread's cells in all areas that it has touched; they are folded when the last holder lets go.
+/// One thread's cells in all areas that it has touched; they are folded when the last holder is dropped.
 #[derive(Debug)]
 pub(crate) struct ThreadCells {
     registry: &'static CellRegistry,
-    /// By area; empty where this thread never was.
+    /// The cells by area; empty for an area that this thread has not touched.
     held: RefCell<Vec<Cells>>,
 }
 
@@ -329,7 +331,7 @@ impl ThreadCells {
         Self { registry, held: RefCell::default() }
     }
 
-    /// This thread's cells of `area`.
+    /// Returns this thread's cells of `area`; takes cells from the registry on first use.
     pub(crate) fn cells_in_area(&self, area: usize) -> Cells {
         let mut held = self.held.borrow_mut();
         if held.len() <= area {

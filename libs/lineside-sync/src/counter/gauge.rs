@@ -1,15 +1,14 @@
-//! Levels that go up and down, by the same cells.
+//! Gauges: levels that go up and down, stored in the cells of counters.
 
 use std::fmt::{self, Debug, Formatter};
 
 use super::{Counter, LocalCounter};
 
-/// How many there are of something: the sum of what every thread has added and taken away.
+/// A current number of something: all threads' additions minus all threads' subtractions.
 ///
-/// Costs and promises are a [`Counter`]'s, with one difference: while additions and removals of several threads
-/// run, a read may have the removal and not the addition of the same thing, so it can be off by what is
-/// under way, and even be negative. Once they have happened before the read it is exact. A limit that must
-/// hold is no matter for a gauge; see [`semaphore`](crate::semaphore).
+/// Cost and guarantees are those of a [`Counter`], with one difference. While several threads add and subtract, a read
+/// may see the subtraction of a thing without its addition. So a read can be off by the changes in progress, and even
+/// be negative. A read after all changes is exact. A limit that must hold needs a [`semaphore`](crate::semaphore).
 ///
 /// ```
 /// use lineside_sync::counter::Gauge;
@@ -23,10 +22,10 @@ use super::{Counter, LocalCounter};
 pub struct Gauge(Counter);
 
 impl Gauge {
-    /// A gauge at zero.
+    /// Creates a gauge at zero.
     ///
     /// # Panics
-    /// As [`Counter::new`].
+    /// Panics as [`Counter::new`] does.
     pub fn new() -> Self {
         Self::default()
     }
@@ -43,12 +42,12 @@ impl Gauge {
         self.0.add(n.wrapping_neg());
     }
 
-    /// The calling thread's cell itself; see [`Counter::local_handle`].
+    /// Returns the calling thread's cell for faster changes; see [`Counter::local_handle`].
     pub fn local_handle(&self) -> LocalGauge {
         LocalGauge(self.0.local_handle())
     }
 
-    /// The level over all threads, those that ended included. Takes a lock; linear in the threads.
+    /// Returns the level over all threads, including those that have ended. Takes a lock; linear in the threads.
     pub fn get(&self) -> i64 {
         self.0.get().cast_signed()
     }

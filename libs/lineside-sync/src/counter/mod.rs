@@ -1,7 +1,7 @@
-//! Counters with a cell per thread, folded when read and when a thread ends.
+//! Counters with one cell per thread, summed by the reader and when a thread ends.
 //!
-//! A shared atomic that two cores add to moves its cache line at every addition and does not get faster with
-//! cores. Here each thread adds to a cell of its own with a plain load and store; who reads adds the cells up.
+//! A shared atomic moves its cache line between cores at every addition, and does not get faster with more cores. Here
+//! each thread adds to its own cell with a plain load and store, and a reader sums the cells.
 //!
 //! ```
 //! use lineside_sync::counter::Counter;
@@ -18,20 +18,19 @@
 //! assert_eq!(deliveries.get(), 4_000);
 //! ```
 //!
-//! # What a read promises
-//! - Every addition that happened before the read is in it, once; whether one that runs meanwhile is, is open.
-//!   That holds while threads end and while others take over their cells.
-//! - What is read never goes back: of two reads one after the other, in whatever threads, the later is at
-//!   least the earlier.
+//! # Read guarantees
+//! - A read includes every addition that happened before it, exactly once. It may or may not include an addition that
+//!   runs at the same time. This holds while threads end and while other threads take over their cells.
+//! - A value never goes back: of two successive reads in any threads, the later is at least the earlier.
 //! - Two counters are not read at the same instant.
 //!
-//! Additions order nothing else: they are relaxed.
+//! Additions are relaxed: they order nothing else.
 //!
-//! # What it costs
-//! An addition is one thread-local load, a load and a store; the first of a thread takes a lock, as do reads,
-//! making and dropping a counter, and the end of a thread. The first 32 counters of a process take 384 bytes per
-//! thread together, the next 64 another 640 in those threads that add to one of them, and so on; that memory
-//! is kept for later threads.
+//! # Cost
+//! An addition is one thread-local load, a load and a store. These take a lock: a thread's first addition, a read,
+//! creating or dropping a counter, and the end of a thread. The first 32 counters of a process take 384 bytes per
+//! thread. The next 64 take another 640 bytes in the threads that add to one of them, and so on. That memory is reused
+//! by later threads.
 
 pub(crate) mod cells;
 mod gauge;
@@ -49,17 +48,17 @@ use crate::primitive::atomic::AtomicU64;
 
 pub use self::gauge::{Gauge, LocalGauge};
 
-/// A count of what has happened; it only rises, and wraps after `u64::MAX`.
+/// A count of events. It only rises, and wraps after `u64::MAX`.
 ///
-/// A clone counts into the same figure and costs as much as an `Arc`'s. Look a counter up once and keep the
-/// handle. Not for use inside a global allocator: a thread's first addition allocates.
+/// A clone adds to the same count and costs an `Arc` clone. Look a counter up once and keep the handle. Not for use
+/// inside a global allocator: a thread's first addition allocates.
 #[derive(Clone)]
 pub struct Counter {
     place: CellAddress,
     slot: Arc<CounterSlot>,
 }
 
-/// The last handle to go gives the cell back.
+/// The owner of a counter's cell; returns the cell to the registry when the last handle is dropped.
 struct CounterSlot {
     registry: &'static CellRegistry,
     place: CellAddress,
@@ -72,10 +71,10 @@ impl Drop for CounterSlot {
 }
 
 impl Counter {
-    /// A counter at zero.
+    /// Creates a counter at zero.
     ///
     /// # Panics
-    /// When more than 33 million counters are open.
+    /// Panics if more than 33 million counters are open.
     pub fn new() -> Self {
         Self::in_registry(thread::process_registry())
     }
@@ -85,13 +84,13 @@ impl Counter {
         Self { place, slot: Arc::new(CounterSlot { registry, place }) }
     }
 
-    /// Counts one.
+    /// Adds one.
     #[inline]
     pub fn increment(&self) {
         self.add(1);
     }
 
-    /// Counts `n`. Wait-free but for a thread's first addition.
+    /// Adds `n`. Wait-free except for a thread's first addition.
     #[inline]
     pub fn add(&self, n: u64) {
         let CellAddress { area, cell } = self.place;
@@ -101,14 +100,14 @@ impl Counter {
         });
     }
 
-    /// The calling thread's cell itself: additions without the look-up.
+    /// Returns a handle to the calling thread's cell, which adds without the look-up.
     ///
-    /// It belongs to one thread (it is not `Send`) and keeps its cell until it is dropped.
+    /// The handle belongs to one thread (it is not `Send`) and keeps its cell until it is dropped.
     pub fn local_handle(&self) -> LocalCounter {
         LocalCounter::from_thread_cells(self, thread::thread_cells())
     }
 
-    /// What was counted, by all threads, those that ended included. Takes a lock; linear in the threads.
+    /// Returns the count over all threads, including those that have ended. Takes a lock; linear in the threads.
     pub fn get(&self) -> u64 {
         self.slot.registry.sum_cell(self.place)
     }
@@ -130,7 +129,7 @@ impl Debug for Counter {
 pub struct LocalCounter {
     cell: &'static AtomicU64,
     counter: Counter,
-    /// The cells are not folded, and not another thread's, while this is held.
+    /// While this is held, the cells are not folded and not handed to another thread.
     _member: Option<Rc<ThreadCells>>,
 }
 
@@ -142,19 +141,19 @@ impl LocalCounter {
         Self { cell, counter: counter.clone(), _member: keeps.then_some(member) }
     }
 
-    /// Counts one.
+    /// Adds one.
     #[inline]
     pub fn increment(&self) {
         self.add(1);
     }
 
-    /// Counts `n`. Wait-free: a load and a store.
+    /// Adds `n`. Wait-free: a load and a store.
     #[inline]
     pub fn add(&self, n: u64) {
         cells::add_to_cell(self.cell, n);
     }
 
-    /// The counter that this is a part of.
+    /// Returns the counter that this handle adds to.
     pub fn counter(&self) -> &Counter {
         &self.counter
     }

@@ -1,4 +1,4 @@
-//! What must hold in every interleaving of threads that count, end and read.
+//! Models of counters: what must hold in every interleaving of threads that count, end and read.
 
 use super::cells::{CellRegistry, CounterFault, ThreadCells};
 use super::{Counter, LocalCounter};
@@ -7,12 +7,12 @@ use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, thread};
 use std::rc::Rc;
 
-/// A registry for one run; it must not outlive the run, and is small enough to be leaked.
+/// Leaks a small registry for one run of a model, which must not outlive the run.
 fn registry(mistake: Option<CounterFault>) -> &'static CellRegistry {
     Box::leak(Box::new(CellRegistry::with_mistake(mistake)))
 }
 
-/// What a thread does that counts `n` and ends.
+/// Runs the life of a thread that adds `n` and ends.
 fn count(registry: &'static CellRegistry, counter: &Counter, n: u64) {
     let member = Rc::new(ThreadCells::for_registry(registry));
     LocalCounter::from_thread_cells(counter, member.clone()).add(n);
@@ -58,7 +58,7 @@ fn values_out_of_sight_between_cell_and_base_would_be_noticed() {
     finds_a_fault(|| reads_beside_an_end(Some(CounterFault::LeaveThenFold)));
 }
 
-/// A thread ends while the next begins and takes over its cells.
+/// A thread ends while the next one begins and takes over its cells.
 fn hands_cells_on(mistake: Option<CounterFault>) {
     let registry = registry(mistake);
     let counter = Counter::in_registry(registry);
@@ -86,7 +86,7 @@ fn cells_handed_on_too_early_would_be_noticed() {
     finds_a_fault(|| hands_cells_on(Some(CounterFault::SpareThenFold)));
 }
 
-/// A local handle outlives its thread's own hold on the cells, as one in a thread-local variable may.
+/// A local handle outlives its thread's own hold on the cells, as a handle in a thread-local variable may.
 fn outlives_its_thread(mistake: Option<CounterFault>) {
     let registry = registry(mistake);
     let counter = Counter::in_registry(registry);
@@ -115,7 +115,7 @@ fn a_cell_with_two_writers_would_be_noticed() {
     finds_a_fault(|| outlives_its_thread(Some(CounterFault::LocalKeepsNothing)));
 }
 
-/// The last handle goes in one thread while another, which counted, lives on; then the slot is used again.
+/// One thread drops the last handle while another thread, which has counted, lives on; then the slot is reused.
 fn uses_a_slot_again(mistake: Option<CounterFault>) {
     let registry = registry(mistake);
     let first = Counter::in_registry(registry);

@@ -1,34 +1,34 @@
-//! Publishing to many topics and telling each listener once.
+//! A batch of changes to many topics, which signals each listener once.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{SignalBatch, WakeHandle, fence_lookup};
 
-/// Something that is published to.
+/// A topic that publishers change and listeners follow.
 pub trait FanoutTopic {
-    /// What wakes its listeners.
+    /// The handle that wakes the topic's listeners.
     type Wake: WakeHandle + ?Sized;
 
-    /// [Gathers](super::ListenerSet::gather_signals) its listeners. Called once per batch, after what the batch brought
-    /// is there.
+    /// [Gathers](super::ListenerSet::gather_signals) the signals of the topic's listeners. Called once per batch,
+    /// after the batch's changes are visible.
     fn gather_signals(&self, signals: &mut SignalBatch<Self::Wake>);
 }
 
-/// What is told together: a publication, or all that one poll brings to many topics.
+/// A group of changes that is signaled together: one publication, or all changes of one poll to many topics.
 ///
-/// *Order*: what was published can be taken before anybody is told of it. *Delivery*: each listener of a
-/// topic that was changed is told once, when the batch [tells](Self::signal_listeners) or is dropped, unless it has been
-/// told before and has not looked since.
+/// *Order*: a change is visible before any listener is signaled. *Delivery*: each listener of a changed topic is
+/// signaled once, when the batch [signals](Self::signal_listeners) or is dropped, unless it has an earlier signal that
+/// it has not taken yet.
 pub struct TopicBatch<T: FanoutTopic> {
-    /// Bound: each topic once, if its user says so.
+    /// Bound: each topic once, if `change` reports first changes correctly.
     touched: Vec<Arc<T>>,
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) mistake: super::model::Mistake,
 }
 
 impl<T: FanoutTopic> TopicBatch<T> {
-    /// Opens a batch: after the new state has been made visible, and before topics are looked up.
+    /// Opens a batch. Call it after the new state has been made visible, and before topics are looked up.
     pub fn open() -> Self {
         fence_lookup();
         Self::open_unordered()
@@ -42,8 +42,8 @@ impl<T: FanoutTopic> TopicBatch<T> {
         }
     }
 
-    /// Changes a topic. `change` says, beside its result, whether this was the topic's first change in this
-    /// batch; its listeners are then told at the end.
+    /// Changes a topic. `change` returns its result, and true if this is the topic's first change in this batch; the
+    /// topic's listeners are then signaled at the end.
     pub fn change_topic<R>(&mut self, topic: &Arc<T>, change: impl FnOnce(&T) -> (bool, R)) -> R {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::ToldBeforeChange {
@@ -58,12 +58,12 @@ impl<T: FanoutTopic> TopicBatch<T> {
         result
     }
 
-    /// How many topics it has touched.
+    /// Returns the number of topics changed since the last signal.
     pub fn touched_topics(&self) -> usize {
         self.touched.len()
     }
 
-    /// Tells all listeners of what was changed so far.
+    /// Signals all listeners of the topics changed so far.
     pub fn signal_listeners(&mut self) {
         let mut signals = SignalBatch::new();
         self.touched.drain(..).for_each(|topic| topic.gather_signals(&mut signals));

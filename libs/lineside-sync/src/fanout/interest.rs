@@ -1,20 +1,20 @@
-//! What anybody listens to, and the one order that publishers and listeners rely upon.
+//! The count of topics per kind, and the fence that publishers and listeners rely on.
 
 use std::fmt;
 
 use crate::primitive::atomic::{AtomicU32, Ordering, fence};
 
-/// Stands between a publisher's new state and its lookup of topics ([`TopicBatch::open`](super::TopicBatch::open) calls
-/// it), and between a listener's entry of a topic and its reading of the state: of the two, at least one
-/// sees what the other did.
+/// Orders a publisher's new state before its lookup of topics ([`TopicBatch::open`](super::TopicBatch::open) calls
+/// this function), and a listener's entry of a topic before its read of the state. So at least one of the two sees the
+/// other's write.
 ///
-/// Neither the state's swap nor the table's insertion needs an ordering of its own for this. Cost: one
-/// fence, some 5 ns.
+/// Neither the swap of the state nor the insertion into the table needs an ordering of its own for this. Cost: one
+/// fence, about 5 ns.
 pub fn fence_lookup() {
     fence(Ordering::SeqCst);
 }
 
-/// How many topics of each kind there are, so that publishers can pass over the kinds without any.
+/// The number of topics of each kind, so that publishers can skip the kinds without topics.
 pub struct TopicInterest<const KINDS: usize> {
     topics: [AtomicU32; KINDS],
     #[cfg(all(test, any(loom, shuttle)))]
@@ -22,7 +22,7 @@ pub struct TopicInterest<const KINDS: usize> {
 }
 
 impl<const KINDS: usize> TopicInterest<KINDS> {
-    /// Without topics.
+    /// Creates a count without topics.
     pub fn new() -> Self {
         Self {
             topics: std::array::from_fn(|_| AtomicU32::new(0)),
@@ -31,21 +31,21 @@ impl<const KINDS: usize> TopicInterest<KINDS> {
         }
     }
 
-    /// Whether there is any topic of this kind. One load. A publisher asks in an open batch.
+    /// Returns true if there is a topic of this kind. One load. A publisher calls this inside an open batch.
     ///
     /// # Panics
-    /// When there is no such kind; so do the others.
+    /// Panics if there is no such kind, as the other methods do.
     pub fn has_topics(&self, kind: usize) -> bool {
         self.topic_count(kind) != 0
     }
 
-    /// How many topics of this kind there are.
+    /// Returns the number of topics of this kind.
     pub fn topic_count(&self, kind: usize) -> u32 {
         self.topics[kind].load(Ordering::Acquire)
     }
 
-    /// Enters a topic of this kind in the table of topics, as `insert` does it. For one thread at a time
-    /// per topic: under the lock that keeps others from making the same one.
+    /// Enters a topic of this kind in the table of topics by calling `insert`. Only one thread at a time may do so for
+    /// a topic: hold the lock that keeps others from creating the same topic.
     pub fn enter_topic<R>(&self, kind: usize, insert: impl FnOnce() -> R) -> R {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::InterestAfterTable {
@@ -53,13 +53,14 @@ impl<const KINDS: usize> TopicInterest<KINDS> {
             self.topics[kind].fetch_add(1, Ordering::AcqRel);
             return result;
         }
-        // The interest first: another listener who finds the topic in the table may read the state at
-        // once, and from then on a publisher must not be told that nobody listens.
+        // Raises the count first: another listener that finds the topic in the table may read the state at once, and
+        // from then on a publisher must see the topic's kind as listened to.
         self.topics[kind].fetch_add(1, Ordering::AcqRel);
         insert()
     }
 
-    /// Takes a topic of this kind out of the table, as `remove` does it; under the same lock.
+    /// Removes a topic of this kind from the table by calling `remove`, under the same lock as
+    /// [`enter_topic`](Self::enter_topic).
     pub fn remove_topic<R>(&self, kind: usize, remove: impl FnOnce() -> R) -> R {
         let result = remove();
         self.topics[kind].fetch_sub(1, Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! Who listens to one topic.
+//! The listeners of one topic.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,59 +6,58 @@ use std::sync::Arc;
 
 use super::{Signal, WakeHandle};
 
-/// One listener, as a topic sees it.
+/// One listener from a topic's point of view.
 pub trait TopicListener {
-    /// What wakes it.
+    /// The handle that wakes the listener.
     type Wake: WakeHandle + ?Sized;
 
-    /// Its number, its own among the topic's listeners.
+    /// Returns the listener's number, unique among the topic's listeners.
     fn listener_number(&self) -> u64;
 
-    /// Notes that the topic has something. The signal to tell, unless the listener knows.
+    /// Records that the topic has news. Returns the signal to wake, or `None` if the listener is informed already.
     fn note_news(&self) -> Option<&Arc<Signal<Self::Wake>>>;
 }
 
-/// A topic's listeners, each once, in the order of their numbers: so that they are told in the same order
-/// each time.
+/// A topic's listeners, each once, in the order of their numbers, so that they are always signaled in the same order.
 ///
-/// For one thread at a time: it belongs under the topic's lock. Bound: what its user lets join.
+/// For one thread at a time: it belongs under the topic's lock. Bound: the number of listeners that its user adds.
 pub struct ListenerSet<L> {
     by_number: BTreeMap<u64, L>,
 }
 
 impl<L: TopicListener> ListenerSet<L> {
-    /// Nobody.
+    /// Creates an empty set.
     pub const fn new() -> Self {
         Self { by_number: BTreeMap::new() }
     }
 
-    /// Lets a listener join, or takes the place of the one with its number. What was published before may
-    /// not be told to it: it looks by itself once.
+    /// Adds a listener, or replaces the one with its number. Earlier publications may not be signaled to it, so a new
+    /// listener looks once by itself.
     pub fn insert(&mut self, listener: L) {
         self.by_number.insert(listener.listener_number(), listener);
     }
 
-    /// Lets a listener leave. A wake-up under way may still reach it.
+    /// Removes a listener. A wake-up in progress may still reach it.
     pub fn remove(&mut self, number: u64) -> Option<L> {
         self.by_number.remove(&number)
     }
 
-    /// How many there are.
+    /// Returns the number of listeners.
     pub fn len(&self) -> usize {
         self.by_number.len()
     }
 
-    /// Whether there is nobody.
+    /// Returns true if there are no listeners.
     pub fn is_empty(&self) -> bool {
         self.by_number.is_empty()
     }
 
-    /// All of them, in order.
+    /// Returns all listeners, in order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &L> {
         self.by_number.values()
     }
 
-    /// Notes with each that there is something; adds those to be told to `signals`.
+    /// Records news with each listener; adds the signals of those to wake to `signals`.
     pub fn gather_signals(&self, signals: &mut SignalBatch<L::Wake>) {
         signals.0.extend(self.by_number.values().filter_map(TopicListener::note_news).cloned());
     }
@@ -76,19 +75,19 @@ impl<L> fmt::Debug for ListenerSet<L> {
     }
 }
 
-/// Who is to be told, once all locks are released. Bound: the listeners of what a batch has touched.
+/// The signals to wake once all locks are released. Bound: the listeners of the topics that a batch has changed.
 pub struct SignalBatch<W: ?Sized>(Vec<Arc<Signal<W>>>);
 
 impl<W: WakeHandle + ?Sized> SignalBatch<W> {
-    /// Nobody.
+    /// Creates an empty batch.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Tells each of them once, in the order of their numbers.
+    /// Wakes each listener once, in the order of their numbers.
     pub fn wake_all(self) {
         let Self(mut signals) = self;
-        // Who took its note meanwhile may be there twice.
+        // A listener that took its note in the meantime may be in the list twice.
         signals.sort_unstable_by_key(|signal| signal.listener_number());
         signals.dedup_by_key(|signal| signal.listener_number());
         signals.iter().for_each(|signal| signal.wake_listener());

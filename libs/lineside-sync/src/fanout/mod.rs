@@ -1,29 +1,29 @@
-//! From one publisher to many listeners: append once, then tell each who is concerned, once.
+//! Fanout from one publisher to many listeners: append once, then signal each listener concerned once.
 //!
-//! Nothing is queued for a listener. What is published stands in a [ring](crate::ring) per topic; a
-//! listener has a cursor there, is told that there is something, and looks. So a publisher's work does not
-//! grow with the rows behind a listener, and one who does not look costs nobody anything.
+//! Nothing is queued per listener. Each topic has a [ring](crate::ring) with its publications. A listener has a cursor
+//! in the ring, is signaled when there is news, and reads. So a publisher's work does not grow with the subscribers
+//! behind a listener, and a listener that does not read costs the others nothing.
 //!
-//! - [`Signal`]: the way to one listener: a note that there is something, and a wake-up for the first note
-//! - [`ReadyTopics`]: the same for a listener with many topics, a *partition*: which of them have news
-//! - [`ListenerSet`], [`FanoutTopic`]: who listens to one topic
-//! - [`TopicBatch`]: what one publication, or one poll, tells to whom
-//! - [`TopicInterest`], [`fence_lookup`]: how a publisher passes over what nobody listens to, and yet misses nobody
-//! - [`ReachedPosition`]: how far a publisher is, for those who were not concerned
+//! - [`Signal`]: the way to one listener: a note that there is news, and a wake-up for the first note
+//! - [`ReadyTopics`]: the way to a listener with many topics, a *partition*: it also lists the topics that have news
+//! - [`ListenerSet`], [`FanoutTopic`]: the listeners of one topic
+//! - [`TopicBatch`]: the signals of one publication, or of one poll
+//! - [`TopicInterest`], [`fence_lookup`]: let a publisher skip kinds without listeners, and yet miss no listener
+//! - [`ReachedPosition`]: the publisher's progress, for listeners whose topics had no change
 //!
 //! # The protocol
-//! *Publishing*: (1) make the new state visible, (2) open a [`TopicBatch`], (3) ask the [`TopicInterest`], look up
-//! topics and [append](TopicBatch::change_topic) to them, (4) [tell](TopicBatch::tell).
-//! *Listening*: (1) [enter](TopicInterest::enter) the topic in the table of topics, or find it there, (2) join its
-//! listeners, (3) [`fence_lookup`], (4) read the state, (5) look, and go on looking until there is nothing and no
+//! *Publishing*: (1) make the new state visible, (2) open a [`TopicBatch`], (3) read the [`TopicInterest`], look up
+//! topics and [append](TopicBatch::change_topic) to them, (4) [signal](TopicBatch::signal_listeners).
+//! *Listening*: (1) [enter](TopicInterest::enter_topic) the topic in the table of topics, or find it there, (2) join
+//! its listeners, (3) [`fence_lookup`], (4) read the state, (5) read the topic until it is empty and there is no
 //! [note](Signal::take_note).
 //!
 //! # Guarantees
 //! - Either the publisher finds the topic, or the listener reads the publisher's state.
-//! - Nothing is published without a later look of all who listened then: no wake-up is lost.
-//! - A listener is woken at most once until it has taken its note, whatever is published meanwhile.
-//! - *Cost*: nobody listens: one load. Otherwise an append per topic; per listener and topic one swap, for
-//!   a partition also an append to its list; per listener one wake-up.
+//! - After each publication every current listener reads once more: no wake-up is lost.
+//! - A listener is woken at most once until it has taken its note, however much is published meanwhile.
+//! - *Cost*: one load if nobody listens. Otherwise one append per topic; one swap per listener and topic, and for a
+//!   partition an append to its list; one wake-up per listener.
 //!
 //! ```
 //! use std::sync::Arc;

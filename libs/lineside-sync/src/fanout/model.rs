@@ -1,5 +1,5 @@
-//! What the protocol promises, in every interleaving: with the crate's own ring, signals and interest, and
-//! a table and a state that give no ordering of their own.
+//! Models of the fanout protocol: its promises in every interleaving. They use the crate's own ring, signals and
+//! interest, and a table and a state without any ordering of their own.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::primitive::thread;
 use crate::ring::{HasRing, MissedEntries, Ring, RingBounds, RingCursor, RingItem, SharedRing};
 
-/// A mistake that the models must notice.
+/// A fault that the models must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
     None,
-    /// Listeners are told first, and then there is something.
+    /// Listeners are signaled before the change is made.
     ToldBeforeChange,
     /// A topic can be found before it is counted.
     InterestAfterTable,
-    /// A topic that was listed once counts as listed for ever.
+    /// A topic that was listed once counts as listed forever.
     ListedForgotten,
     /// A partition takes its note after it has taken its list.
     NoteAfterList,
@@ -34,7 +34,7 @@ impl RingItem for Revision {
     }
 }
 
-/// Counts its wake-ups.
+/// A waker that counts its wake-ups.
 struct Bell(AtomicU64);
 
 impl Bell {
@@ -49,7 +49,7 @@ impl WakeHandle for Bell {
     }
 }
 
-/// A topic with everything under one lock, as a room has it.
+/// A topic with everything under one lock, as in a room.
 struct Inside<L> {
     ring: Ring<Revision>,
     listeners: ListenerSet<L>,
@@ -79,7 +79,7 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
         self.0.lock().listeners.insert(listener);
     }
 
-    /// In a batch of its own.
+    /// Publishes in a batch of its own.
     fn publish(self: &Arc<Self>, revision: u64, mistake: Mistake) {
         let mut batch = TopicBatch::open();
         batch.mistake = mistake;
@@ -92,7 +92,7 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
         });
     }
 
-    /// Takes what there is after the cursor; says whether there was anything.
+    /// Takes the entries after the cursor; returns true if there were any.
     fn look(&self, cursor: &mut RingCursor) -> bool {
         if !self.0.has_news(cursor) {
             return false;
@@ -111,7 +111,7 @@ impl<L: TopicListener<Wake = Bell>> FanoutTopic for Room<L> {
     }
 }
 
-// Publishing and making a topic at once.
+// Publishing a topic while it is created.
 
 type Listened = Room<Arc<Signal<Bell>>>;
 
@@ -124,12 +124,12 @@ struct Steps {
 
 const STEPS: Steps = Steps { open: TopicBatch::open, order: super::fence_lookup };
 
-/// What publisher and listener share: the state, which topics there are, and the one topic.
+/// The state that publisher and listener share: a source's state, the table of topics, and the one topic.
 struct Node {
-    /// Relaxed, like whatever a source swaps.
+    /// Relaxed, like the state that a source swaps.
     state: AtomicU64,
     interest: TopicInterest<1>,
-    /// Whether the topic can be found: as weak as a table without locks may be.
+    /// True if the topic can be found; as weak as a table without locks may be.
     table: AtomicBool,
     room: Arc<Listened>,
     steps: Steps,
@@ -155,13 +155,13 @@ impl Node {
         self.interest.enter_topic(0, || self.table.store(true, Ordering::Release));
     }
 
-    /// The state's revision, for one who has found the topic or made it.
+    /// Reads the state's revision, for a listener that has found or created the topic.
     fn read_state(&self) -> u64 {
         (self.steps.order)();
         self.state.load(Ordering::Relaxed)
     }
 
-    /// Once all is over: who has the state `held` is given each revision after it.
+    /// Checks, after all threads have ended, that the log has each revision after the state `held`.
     fn check(&self, held: u64, last: u64) {
         let inside = self.room.0.lock();
         let missing = (held + 1..=last).find(|revision| {
@@ -171,8 +171,8 @@ impl Node {
     }
 }
 
-/// Two revisions, and one listener who makes the topic, joins, reads the state and looks; afterwards it
-/// looks only if it has been woken.
+/// Publishes two revisions while one listener creates the topic, joins, reads the state and looks; afterwards it looks
+/// only if it has been woken.
 fn publishing_and_making(steps: Steps) {
     let node = Node::new(steps, Mistake::None);
     let publisher = thread::spawn({
@@ -197,7 +197,7 @@ fn publishing_and_making(steps: Steps) {
     node.check(held, 2);
 }
 
-/// One revision, one listener who makes the topic, and one who finds it made.
+/// Publishes one revision while one listener creates the topic and another finds it.
 fn publishing_and_finding(mistake: Mistake) {
     let node = Node::new(STEPS, mistake);
     let publisher = thread::spawn({
@@ -226,7 +226,7 @@ fn who_finds_a_topic_made_by_another_misses_nothing() {
     explore(|| publishing_and_finding(Mistake::None));
 }
 
-// Only loom knows of memory that is weaker than one order of everything.
+// Only loom models memory that is weaker than sequential consistency.
 
 #[cfg(loom)]
 #[test]
@@ -260,7 +260,7 @@ fn interest_that_follows_the_table_would_be_noticed() {
 
 // One listener and its signal.
 
-/// Looks until there is nothing, and no note. Says how often a note was taken.
+/// Looks until the room is empty and there is no note. Returns the number of notes taken.
 fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut RingCursor) -> u64 {
     let mut notes = 0;
     loop {
@@ -272,7 +272,7 @@ fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut RingCursor) -> u64
     }
 }
 
-/// Two publications while a listener looks; afterwards it looks only if it has been woken.
+/// Publishes twice while a listener looks; afterwards it looks only if it has been woken.
 fn signaling(mistake: Mistake) {
     let room = Room::new();
     let bell = Bell::new();
@@ -296,7 +296,7 @@ fn signaling(mistake: Mistake) {
     assert_eq!(cursor.offset(), 2, "something was published and nobody will look");
 }
 
-/// Two publishers at once in two topics of one listener.
+/// Two publishers publish at the same time in two topics of one listener.
 fn signaling_from_two() {
     let rooms = [Room::new(), Room::new()];
     let bell = Bell::new();
@@ -344,8 +344,8 @@ fn telling_before_there_is_something_would_be_noticed() {
 
 type Placed = Arc<PartitionPlace<usize, Bell>>;
 
-/// A partition that has been woken takes its turn while two threads publish in its two topics; afterwards
-/// it takes another only if it has been woken again.
+/// A woken partition takes its turn while two threads publish in its two topics; afterwards it takes another turn only
+/// if it has been woken again.
 fn partition(mistake: Mistake) {
     let bell = Bell::new();
     let mut ready = ReadyTopics::new(1, bell.clone());
@@ -395,9 +395,9 @@ fn a_note_taken_after_the_list_would_be_noticed() {
     finds_a_fault(|| partition(Mistake::NoteAfterList));
 }
 
-// How far a publisher is.
+// The publisher's progress.
 
-/// A reader while a publisher goes on in one life, and into the next.
+/// A reader reads while a publisher advances in one life, and then into the next.
 fn reaching() {
     let reached = Arc::new(ReachedPosition::new());
     let publisher = thread::spawn({
@@ -416,7 +416,7 @@ fn reaching() {
     assert_eq!(reached.read_position(), (2, 3));
 }
 
-/// One life, and a publisher who names the next before it takes back the offset.
+/// A publisher stores the next life before it resets the offset.
 fn reaching_carelessly() {
     let reached = Arc::new(ReachedPosition::new());
     let publisher = thread::spawn({

@@ -7,17 +7,17 @@ use super::{Signal, TopicListener, WakeHandle};
 use crate::primitive::Mutex;
 use crate::primitive::atomic::{AtomicBool, Ordering};
 
-/// One partition's side: which of its topics have news, behind one signal.
+/// A partition's side of its topics: the list of those with news, behind one signal.
 ///
-/// A partition has many rows in many topics and is woken once for all of them. It then takes the list whole
-/// and looks only at the topics that it names. Dropped, it lists nothing any more.
+/// A partition serves many subscribers in many topics and is woken once for all of them. It then takes the whole list
+/// and looks only at the listed topics. After it is dropped, nothing is listed any more.
 ///
-/// *Delivery*: whatever is published in a topic where it has a [`PartitionPlace`] is followed by a take that names the
-/// topic and comes before the partition's look. *Cost*: a publisher's append to the list is one short lock;
-/// a take is one lock, whatever the list's length, and a swap for each topic named.
+/// *Delivery*: after each publication in a topic where the partition has a [`PartitionPlace`], a later take names the
+/// topic, before the partition looks at it. *Cost*: a publisher's append to the list is one short lock; a take is one
+/// lock, whatever the length of the list, and a swap for each topic named.
 pub struct ReadyTopics<K, W: ?Sized> {
     shared: Arc<ReadyList<K, W>>,
-    /// Taken and put back, so that a take allocates nothing.
+    /// The other of two buffers, swapped with the list so that a take allocates nothing.
     spare: Places<K, W>,
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) mistake: super::model::Mistake,
@@ -27,20 +27,20 @@ type Places<K, W> = Vec<Arc<PartitionPlace<K, W>>>;
 
 struct ReadyList<K, W: ?Sized> {
     signal: Arc<Signal<W>>,
-    /// `None` once the partition is gone. Bound: one per place.
+    /// `None` once the partition is dropped. Bound: one entry per place.
     places: Mutex<Option<Places<K, W>>>,
 }
 
 /// A partition's place among the [listeners](super::ListenerSet) of one topic.
 pub struct PartitionPlace<K, W: ?Sized> {
     key: K,
-    /// It is in the list.
+    /// True while the place is in the list.
     listed: AtomicBool,
     partition: Arc<ReadyList<K, W>>,
 }
 
 impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
-    /// A partition's list. `number` tells the partition from others.
+    /// Creates a partition's list. `number` distinguishes the partition from other listeners.
     pub fn new(number: u64, wake: Arc<W>) -> Self {
         let shared =
             ReadyList { signal: Signal::new(number, wake), places: Mutex::new(Some(Vec::new())) };
@@ -52,7 +52,8 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
         }
     }
 
-    /// A place for one topic, to be inserted in its listeners; `key` is what the partition knows it by.
+    /// Creates a place for one topic, to be inserted in the topic's listeners; `key` is the partition's key of the
+    /// topic.
     pub fn new_place(&self, key: K) -> Arc<PartitionPlace<K, W>> {
         Arc::new(PartitionPlace {
             key,
@@ -61,10 +62,10 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
         })
     }
 
-    /// Adds to `into` each topic that had news since the last call, once, in the order in which they came.
-    /// The partition looks at each of them afterwards. A topic that was left may be named once more.
+    /// Adds to `into` the key of each topic with news since the last call, once, in the order of their first news. The
+    /// partition then looks at each of them. A topic that was left may be named once more.
     ///
-    /// Having looked, it waits to be woken without asking again.
+    /// After looking, the partition waits to be woken; it need not call this again first.
     pub fn take_ready(&mut self, into: &mut Vec<K>) {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.mistake == super::model::Mistake::NoteAfterList {
@@ -72,7 +73,7 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
             let _noted = self.shared.signal.take_note();
             return;
         }
-        // The note first: what is listed after the swap then wakes the partition again.
+        // Takes the note first: a place listed after the swap then wakes the partition again.
         let _noted = self.shared.signal.take_note();
         self.swap_list(into);
     }
@@ -87,7 +88,7 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
                 into.push(place.key);
                 continue;
             }
-            // Before the look: what comes after it is then listed again.
+            // Clears the flag before the partition looks: later news then list the place again.
             place.listed.swap(false, Ordering::AcqRel);
             into.push(place.key);
         }
@@ -110,7 +111,7 @@ impl<K: Copy, W: WakeHandle + ?Sized> TopicListener for Arc<PartitionPlace<K, W>
 
     fn note_news(&self) -> Option<&Arc<Signal<W>>> {
         if self.listed.swap(true, Ordering::AcqRel) {
-            // Whoever listed it tells the partition.
+            // The thread that listed the place signals the partition.
             return None;
         }
         self.partition.places.lock().as_mut()?.push(self.clone());

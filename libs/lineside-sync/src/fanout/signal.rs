@@ -1,4 +1,4 @@
-//! The way to one listener.
+//! The signal to one listener: a note that there is news, and a wake-up.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use super::TopicListener;
 use crate::primitive::atomic::{AtomicBool, Ordering};
 
-/// Wakes whoever looks: a task's waker, a thread, a poll's waker.
+/// Wakes the listener that reads: a task's waker, a thread, or a poll's waker.
 ///
 /// Called from publishers' threads with no lock held; must be quick and must not publish.
 pub trait WakeHandle: Send + Sync {
-    /// There is something to look for. May come without cause.
+    /// Signals that there is news. May be called without cause.
     fn wake(&self);
 }
 
-/// A note that there is something to look for, and whom to wake for it.
+/// A note that there is news, and the handle that wakes its listener.
 ///
-/// The note is set by whoever has something and taken by the listener before it gives up looking. Both are
-/// read-modify-writes: whichever comes second sees what the first one did. So either the listener looks
-/// again, or it is woken; and it is woken at most once until it takes the note.
+/// A publisher sets the note after its change, and the listener takes the note before it stops looking. Both are
+/// read-modify-writes, so the second sees what the first did. Hence either the listener looks again or it is woken,
+/// and it is woken at most once until it takes the note.
 ///
-/// *Listening*: look; when there is nothing, [`take`](Self::take_note); if that was true, look again; else wait
-/// to be woken. *Cost*: one swap for setting, one for taking.
+/// *Listening*: look; when there is nothing, call [`take_note`](Self::take_note); if that returns true, look again,
+/// otherwise wait to be woken. *Cost*: one swap to set, one to take.
 pub struct Signal<W: ?Sized> {
     number: u64,
     pending: AtomicBool,
@@ -29,24 +29,24 @@ pub struct Signal<W: ?Sized> {
 }
 
 impl<W: WakeHandle + ?Sized> Signal<W> {
-    /// A signal without a note. `number` tells the listener from all others of the same topics, and is the
-    /// order in which listeners are told.
+    /// Creates a signal without a note. `number` distinguishes the listener from all others of the same topics;
+    /// listeners are signaled in the order of their numbers.
     pub fn new(number: u64, wake: Arc<W>) -> Arc<Self> {
         Arc::new(Self { number, pending: AtomicBool::new(false), wake })
     }
 
-    /// The listener's number.
+    /// Returns the listener's number.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Notes that there is something: to be called once it is there. True when the listener is to be told.
+    /// Sets the note; call this after the change is visible. Returns true if the listener must be woken.
     #[must_use]
     pub fn set_note(&self) -> bool {
         !self.pending.swap(true, Ordering::AcqRel)
     }
 
-    /// Takes the note; true when there was one, and it is time for another look.
+    /// Takes the note. Returns true if there was one: the listener then looks again.
     #[must_use]
     pub fn take_note(&self) -> bool {
         self.pending.swap(false, Ordering::AcqRel)
@@ -57,7 +57,7 @@ impl<W: WakeHandle + ?Sized> Signal<W> {
         self.wake.wake();
     }
 
-    /// Notes it, and wakes the listener unless it has been told.
+    /// Sets the note, and wakes the listener unless the note was set already.
     pub fn notify_listener(&self) {
         if self.set_note() {
             self.wake_listener();

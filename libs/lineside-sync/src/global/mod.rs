@@ -1,32 +1,31 @@
-//! A read-mostly value: why there is no type of ours here.
+//! Read-mostly values: the reason why this crate has no type for them.
 //!
-//! What Erlang's `persistent_term` and Discord's FastGlobal are for (a configuration, a ring of nodes, the
-//! state of a network: read by everybody all the time, replaced as a whole now and then) is done by
-//! [`arc_swap`](https://docs.rs/arc-swap) at the speed of the machine: a read costs about 13 ns on each core,
-//! however many read, and about 4 ns through a cached reader. Nothing that we could write would be better,
-//! and a wrapper would only hide its documentation. So this module is the choice, in words.
+//! Erlang's `persistent_term` and Discord's FastGlobal hold values that all threads read all the time and that are now
+//! and then replaced as a whole: a configuration, a ring of nodes, the state of a network.
+//! [`arc_swap`](https://docs.rs/arc-swap) does that at the speed of the machine: a read costs about 13 ns on each
+//! core, with any number of readers, and about 4 ns through a cached reader. An own type would not be faster, and a
+//! wrapper would only hide the documentation of `arc_swap`. So this module only documents the choice.
 //!
 //! # What to use
 //!
 //! | the reader | uses | cost |
 //! |---|---|---|
-//! | looks at the value and goes on | [`ArcSwap::load`], and borrows from the guard | ~13 ns, scales with cores |
-//! | keeps the value for a while: across an `await`, or in what it returns | [`ArcSwap::load_full`] | an `Arc` clone: all cores write one count, ~100 ns under contention |
-//! | is a thread of its own that looks again and again | [`arc_swap::Cache`], one for each reader | ~4 ns: one load and a comparison while nothing has changed |
+//! | reads the value once | [`ArcSwap::load`], and borrows from the guard | ~13 ns, scales with cores |
+//! | holds the value for a while: across an `await`, or in its own result | [`ArcSwap::load_full`] | an `Arc` clone: all cores write one count, ~100 ns under contention |
+//! | is a thread that reads again and again | [`arc_swap::Cache`], one for each reader | ~4 ns: one load and a comparison while nothing has changed |
 //!
-//! The mistake to avoid is `load_full` on a hot path: it measured 10 M/s on two cores where borrowing gave 130.
-//! Nor should a guard be kept for long or across an `await`: there are only a few cheap ones per thread, and it
-//! keeps its value alive. A `Cache` also keeps the value it saw last: one that is seldom asked keeps an old one.
+//! Avoid `load_full` on a hot path: it measured 10 M/s on two cores where borrowing gave 130 M/s. Do not hold a guard
+//! for long or across an `await`: a thread has only a few cheap guards, and a guard keeps its value alive. A `Cache`
+//! also keeps the value that it saw last, so a rarely used cache keeps an old value alive.
 //!
 //! # Guarantees
 //!
 //! - A reader never waits, not even for a writer, and sees one whole value.
-//! - What a thread reads never goes back to a value that was replaced before the one it has read. A
-//!   store is seen by whatever happens after it; so the engine swaps a state first and tells of it
-//!   afterwards.
-//! - Replacing a value neither stops nor scans the readers: the old one goes when its last reader lets go. (OTP scans
-//!   every process when a persistent term is replaced: 10,000 erasures kept both cores busy for 22 s.)
-//! - Changes that depend on the old value need [`ArcSwap::rcu`] or one writer; the engine has one writer for each
+//! - A thread's reads never go back to a value that was replaced before the one it has read. A store is visible to
+//!   everything that happens after it; so the engine swaps a state first and signals the change afterwards.
+//! - Replacing a value neither stops nor scans the readers: the old value is freed when its last reader drops it. (OTP
+//!   scans every process when a persistent term is replaced: 10,000 erasures kept both cores busy for 22 s.)
+//! - Changes that depend on the old value need [`ArcSwap::rcu`] or a single writer; the engine has one writer for each
 //!   value.
 //!
 //! ```

@@ -1,62 +1,61 @@
-//! Consistent hashing with a placement that is specified.
+//! Consistent hashing with a specified placement.
 //!
-//! Crates that do this are fast enough, but none promises where a key lands: their hash may change with
-//! a release. Where several machines must agree on an owner, placement is a wire contract; so it is written
-//! down here, pinned by a test with literal owners, and changes only with the version of that contract.
+//! The existing crates are fast enough, but none guarantees the placement of a key: a release may change the hash.
+//! Several machines must agree on an owner, so placement is a wire contract. It is specified here, pinned by a test
+//! with literal owners, and changes only with the version of that contract.
 //!
 //! # The placement
 //!
-//! 1. A place is a number from 0 to 2⁶⁴ − 1, and the numbers form a circle. Bytes have their place at
-//!    XXH3-64 of them, with the seed [`SEED`].
-//! 2. A member of weight *w* has `w ×` [`POINTS_PER_WEIGHT`] points. Its point number *i*, from 0, has the place
-//!    of these bytes: the name in UTF-8, then *i* as four bytes, least significant first.
-//! 3. A key belongs to the member whose point is the first at the key's place or after it; after the highest
-//!    place comes the lowest.
-//! 4. Should two points have one place, the point of the name that sorts first (by bytes) counts, and the other
-//!    does not.
+//! 1. A place is a number from 0 to 2⁶⁴ − 1, and the numbers form a circle. The place of a byte string is its XXH3-64
+//!    hash with the seed [`SEED`].
+//! 2. A member of weight *w* has `w ×` [`POINTS_PER_WEIGHT`] points. The place of its point number *i*, from 0, is the
+//!    place of these bytes: the name in UTF-8, then *i* as four bytes, least significant first.
+//! 3. A key belongs to the member whose point is the first at the key's place or after it; the lowest place follows
+//!    the highest.
+//! 4. If two points have the same place, only the point of the name that sorts first (by bytes) counts.
 //!
-//! The order in which members were named does not matter. Nothing here is random.
+//! The order of the members does not matter. Nothing here is random.
 
 use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Seed of every hash: `lineside` in ASCII, the first letter in the highest byte.
+/// The seed of every hash: `lineside` in ASCII, the first letter in the highest byte.
 pub const SEED: u64 = 0x6c69_6e65_7369_6465;
 
-/// Points on the circle for each unit of weight. With 128 a member's share is off by 9 % typically
-/// (one part in the square root of its points).
+/// The points on the circle per unit of weight. With 128, a member's share is typically off by 9 % (one part in the
+/// square root of its points).
 pub const POINTS_PER_WEIGHT: u32 = 128;
 
-/// The most points of all members together: a ring has at most 12 bytes for each.
+/// The largest number of points of all members together; a ring takes at most 12 bytes per point.
 pub const POINTS_MAX: usize = 1 << 20;
 
-/// Somebody who owns keys.
+/// A member of a ring, which owns keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingMember {
-    /// What it is called, everywhere the same.
+    /// The name, the same in every process.
     pub name: Box<str>,
-    /// Its share of the keys, in proportion to the others'. With 0 it owns none: it is leaving.
+    /// The share of the keys, in proportion to the other weights. A member with weight 0 owns no keys: it is leaving.
     pub weight: u16,
 }
 
 impl RingMember {
-    /// A member of that name and weight.
+    /// Creates a member with a name and a weight.
     pub fn new(name: &str, weight: u16) -> Self {
         Self { name: name.into(), weight }
     }
 }
 
-/// Who owns which key, among a number of members. A value that never changes: keep it behind an
-/// `arc_swap::ArcSwap` and swap it when a member comes or goes.
+/// The owners of all keys among a set of members. The value is immutable: store it in an `arc_swap::ArcSwap` and swap
+/// it when a member joins or leaves.
 ///
 /// Guarantees:
-/// - Rings of the same members and weights place every key alike, in every process and release (see the
+/// - Rings with equal members and weights place every key identically, in every process and release (see the
 ///   [module](self)).
-/// - A member that comes takes keys only for itself, one that goes gives up only its own, and a change of weight
-///   moves keys only to or from that member: of *n* equal members, about one key in *n*.
-/// - When an owner goes, each of its keys falls to the next of [`owners`](Self::owners), so a follower
-///   chosen there is already where the key will be.
+/// - A member that joins only takes keys, one that leaves only gives up its own keys, and a change of weight moves
+///   keys only to or from that member: about one key in *n* with *n* equal members.
+/// - When an owner leaves, each of its keys moves to the next of [`owners_in_order`](Self::owners_in_order), so a
+///   follower chosen there is already the key's next owner.
 /// - Cost: a lookup is one hash of the key and one binary search; nothing allocates.
 ///
 /// ```
@@ -74,19 +73,20 @@ impl RingMember {
 /// ```
 #[derive(Debug, Clone)]
 pub struct HashRing {
-    /// By name.
+    /// Sorted by name.
     members: Box<[RingMember]>,
-    /// Places of the points, rising.
+    /// The places of the points, ascending.
     places: Box<[u64]>,
     /// The member of each point.
     owners: Box<[u32]>,
 }
 
 impl HashRing {
-    /// A ring of these members.
+    /// Creates a ring of these members.
     ///
     /// # Errors
-    /// If two members have one name, or all together more than [`POINTS_MAX`] points.
+    /// Returns an error if two members have the same name, or if all members together have more than [`POINTS_MAX`]
+    /// points.
     pub fn new(members: impl IntoIterator<Item = RingMember>) -> Result<Self, HashRingError> {
         let mut members: Vec<RingMember> = members.into_iter().collect();
         members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -106,24 +106,24 @@ impl HashRing {
                 points.push((hash_position(&bytes), index));
             }
         }
-        // Members are sorted by name, so of points at one place the first name's comes first.
+        // Members are sorted by name, so the point of the first name comes first among points at one place.
         points.sort_unstable();
         points.dedup_by_key(|(place, _)| *place);
         let (places, owners): (Vec<_>, Vec<_>) = points.into_iter().unzip();
         Ok(Self { members: members.into(), places: places.into(), owners: owners.into() })
     }
 
-    /// The owner of a key; none if no member has weight.
+    /// Returns the owner of a key; `None` if no member has weight.
     pub fn find_owner(&self, key: &[u8]) -> Option<&str> {
         let point = self.first_point_at(key);
         let owner = self.owners.get(point)?;
         Some(&self.members[*owner as usize].name)
     }
 
-    /// All members with weight, each once, in the order in which the key would fall to them: its owner, then
-    /// whoever would own it without that one, and so on.
+    /// Returns all members with weight, each once, in the order in which the key would move to them: its owner, then
+    /// the member that would own it without the first, and so on.
     ///
-    /// Cost: to find the n-th about n points are looked at while n is small beside the number of members.
+    /// Cost: finding the n-th member examines about n points while n is small compared to the number of members.
     pub fn owners_in_order(&self, key: &[u8]) -> OwnerIter<'_> {
         OwnerIter {
             ring: self,
@@ -133,12 +133,12 @@ impl HashRing {
         }
     }
 
-    /// All members, by name.
+    /// Returns all members, sorted by name.
     pub fn members(&self) -> &[RingMember] {
         &self.members
     }
 
-    /// The part of all places that a member owns, from 0 to 1; 0 if there is no such member.
+    /// Returns the share of all places that a member owns, from 0 to 1; 0 if there is no such member.
     pub fn owned_share(&self, name: &str) -> f64 {
         let Ok(member) = self.members.binary_search_by(|member| (*member.name).cmp(name)) else {
             return 0.0;
@@ -149,7 +149,7 @@ impl HashRing {
         owned.map(|((place, before), _)| place.wrapping_sub(*before) as f64).sum::<f64>() / CIRCLE
     }
 
-    /// The index of the first point at the key's place or after it; 0 for a ring without points.
+    /// Returns the index of the first point at the key's place or after it; 0 for a ring without points.
     fn first_point_at(&self, key: &[u8]) -> usize {
         let key = hash_position(key);
         let point = self.places.partition_point(|place| *place < key);
@@ -157,19 +157,19 @@ impl HashRing {
     }
 }
 
-/// How many places there are, as near as a float can say: 2⁶⁴.
+/// The number of places, 2⁶⁴, as exactly as a float can hold it.
 const CIRCLE: f64 = u64::MAX as f64;
 
 fn hash_position(bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, SEED)
 }
 
-/// The owners of a key, in order. See [`HashRing::owners_in_order`].
+/// An iterator over the owners of a key, in order. See [`HashRing::owners_in_order`].
 #[derive(Debug, Clone)]
 pub struct OwnerIter<'a> {
     ring: &'a HashRing,
     next: usize,
-    /// Points not looked at yet.
+    /// The number of points not examined yet.
     left: usize,
     told: Vec<u32>,
 }
@@ -194,7 +194,7 @@ impl<'a> Iterator for OwnerIter<'a> {
     }
 }
 
-/// Why members make no ring.
+/// The error of a set of members that cannot form a ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HashRingError(ErrorReason);
 

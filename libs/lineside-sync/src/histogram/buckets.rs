@@ -1,19 +1,19 @@
-//! Which value belongs to which bucket: linear within a power of two, logarithmic beyond.
+//! The mapping of values to buckets: linear within a power of two, logarithmic beyond.
 
-/// Buckets that the values of a `u64` need.
+/// Returns the number of buckets that all values of a `u64` need.
 pub(super) const fn bucket_count(bits: u32) -> usize {
     (65 - bits as usize) << bits
 }
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 #[inline]
 pub(super) const fn bucket_index(bits: u32, value: u64) -> usize {
-    // Values below 2^bits are treated like those of the next power of two: their own bucket each.
+    // Values below 2^bits are treated like those of the next power of two: each has its own bucket.
     let shift = (63 - bits) - (value | (1 << bits)).leading_zeros();
     ((shift as usize) << bits) + (value >> shift) as usize
 }
 
-/// The greatest value of a bucket.
+/// Returns the greatest value of a bucket.
 pub(super) const fn greatest_value(bits: u32, bucket: usize) -> u64 {
     let Some(shift) = (bucket >> bits).checked_sub(1) else { return bucket as u64 };
     let top = (bucket - (shift << bits)) as u64;
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn buckets_follow_one_another_without_gaps() {
-        // A million buckets take miri for ever.
+        // A million buckets take too long under miri.
         let precisions: &[u32] = if cfg!(miri) { &[0, 1, 5] } else { &[0, 1, 5, 7, 16] };
         for &bits in precisions {
             let mut next = Some(0_u64);

@@ -1,45 +1,46 @@
-//! The same distribution in exponential buckets, as the native histograms of Prometheus have them.
+//! The distribution in exponential buckets, as in the native histograms of Prometheus.
 
 use std::ops::RangeInclusive;
 
 use super::{HistogramSnapshot, buckets};
 
-/// The schemas that Prometheus knows: each power of two has 2<sup>schema</sup> buckets.
+/// The schemas of Prometheus: each power of two has 2<sup>schema</sup> buckets.
 const SCHEMAS: RangeInclusive<i32> = -4..=8;
 
-/// A distribution over buckets that grow by one factor, 2<sup>2<sup>-schema</sup></sup>. Bucket `n` holds what is above
-/// the factor to the power of `n - 1`, up to the factor to the power of `n`.
+/// A distribution over buckets that grow by one factor, 2<sup>2<sup>-schema</sup></sup>. Bucket `n` holds the values
+/// above the factor to the power of `n - 1`, up to the factor to the power of `n`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExponentialBuckets {
     schema: i32,
     zeros: u64,
-    /// By rising index, none of them empty.
+    /// The index and count of each non-empty bucket, by ascending index.
     counts: Vec<(i32, u64)>,
 }
 
 impl ExponentialBuckets {
-    /// How fine it is, -4 to 8.
+    /// Returns the resolution: the schema, -4 to 8.
     pub fn schema(&self) -> i32 {
         self.schema
     }
 
-    /// How many values were zero, which no bucket holds.
+    /// Returns the number of zero values, which no bucket holds.
     pub fn zero_count(&self) -> u64 {
         self.zeros
     }
 
-    /// How many values each bucket has, by rising index, without the empty ones.
+    /// Returns the index and count of each non-empty bucket, by ascending index.
     pub fn bucket_counts(&self) -> &[(i32, u64)] {
         &self.counts
     }
 
-    /// The greatest value of a bucket, in the unit that was asked for.
+    /// Returns the greatest value of a bucket, in the unit given to
+    /// [`to_exponential`](HistogramSnapshot::to_exponential).
     pub fn upper_bound(&self, bucket: i32) -> f64 {
         (f64::from(bucket) * (-f64::from(self.schema)).exp2()).exp2()
     }
 
-    /// Where runs of buckets that are not empty lie: the buckets between a run's first and the end of the run before
-    /// (the first run's index itself), and how many there are. The form of Prometheus's messages.
+    /// Returns the spans of non-empty buckets in the form of Prometheus's messages: the number of buckets between the
+    /// end of the previous span and the start of this one (for the first span its index), and the length.
     pub fn bucket_spans(&self) -> Vec<(i32, u32)> {
         let mut spans: Vec<(i32, u32)> = Vec::new();
         let mut end = 0;
@@ -53,7 +54,8 @@ impl ExponentialBuckets {
         spans
     }
 
-    /// What each bucket of the [runs](Self::bucket_spans) has more than the one before, the first of all more than none.
+    /// Returns each bucket's count minus the previous bucket's, in the order of the [spans](Self::bucket_spans); the
+    /// first count is unchanged.
     pub fn bucket_deltas(&self) -> Vec<i64> {
         let mut before = 0;
         let counts = self.counts.iter().map(|&(_, n)| n.cast_signed());
@@ -62,13 +64,13 @@ impl ExponentialBuckets {
 }
 
 impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
-    /// The same values in exponential buckets of `schema`, -4 to 8 (the nearer end otherwise), counted in units of `unit`:
-    /// 1e9 makes seconds of nanoseconds.
+    /// Converts the values to exponential buckets of `schema`, -4 to 8 (clamped), in units of `unit`: 1e9 turns
+    /// nanoseconds into seconds.
     ///
-    /// A value is counted at its bucket's end, at most 2<sup>-PRECISION</sup> beyond itself. So where exponential buckets are
-    /// wider than that, each value is in the bucket where it belongs or in the next; and a quantile that is read at the end
-    /// of an exponential bucket is never below the true one, and above it by less than the product of both widths: 7.7 %
-    /// with 5 bits and schema 4, the finest whose buckets (4.4 %) are wider than those of 5 bits (3.1 %).
+    /// A value counts at its bucket's end, at most 2<sup>-PRECISION</sup> beyond the value. Where exponential buckets
+    /// are wider than that, each value is in its own bucket or in the next. A quantile read at the end of an
+    /// exponential bucket is never below the true one, and above it by less than the product of both widths: 7.7 %
+    /// with 5 bits and schema 4, the finest schema whose buckets (4.4 %) are wider than those of 5 bits (3.1 %).
     pub fn to_exponential(&self, schema: i32, unit: f64) -> ExponentialBuckets {
         let schema = schema.clamp(*SCHEMAS.start(), *SCHEMAS.end());
         let per_power = f64::from(schema).exp2();

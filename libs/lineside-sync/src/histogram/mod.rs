@@ -1,7 +1,7 @@
-//! Histograms with cells per thread: log-linear buckets, a bounded relative error, folded when read.
+//! Histograms with cells per thread: log-linear buckets, a bounded relative error, summed by the reader.
 //!
-//! A shared array of atomics falls to a tenth of its speed with the second core. Here each thread records into an
-//! array of its own with plain loads and stores, and a [`HistogramSnapshot`] adds the arrays up.
+//! A shared array of atomics falls to a tenth of its speed with the second core. Here each thread records into its own
+//! array with plain loads and stores, and a [`HistogramSnapshot`] sums the arrays.
 //!
 //! ```
 //! use lineside_sync::histogram::Histogram;
@@ -16,22 +16,22 @@
 //! ```
 //!
 //! # Buckets
-//! `Histogram<BITS>` tells values below 2<sup>BITS + 1</sup> apart exactly; from there on each power of two is cut
-//! into 2<sup>BITS</sup> buckets of one width. A quantile is therefore never below the true one and at most
+//! `Histogram<BITS>` counts each value below 2<sup>BITS + 1</sup> exactly. From there on each power of two is divided
+//! into 2<sup>BITS</sup> buckets of equal width. A quantile is therefore never below the true one and at most
 //! 2<sup>-BITS</sup> of it above: 3.1 % with the usual 5 bits, 0.8 % with 7. Every `u64` has its bucket; nothing is
 //! clamped. The least and the greatest value, the count and the sum are exact.
 //!
-//! # What a snapshot promises
-//! As a [`Counter`](crate::counter)'s read: every record that happened before it is in it, once, also while threads
-//! end and others take over their cells; of two snapshots the later has at least the earlier's values. The count
-//! is that of the buckets; sum, least and greatest take in every value that is counted, and may already have one
-//! that is under way.
+//! # Snapshot guarantees
+//! A snapshot has the guarantees of a [`Counter`](crate::counter)'s read. It includes every record that happened
+//! before it, exactly once, also while threads end and others take over their cells. Of two snapshots the later has at
+//! least the values of the earlier. The count is that of the buckets. Sum, least and greatest include every counted
+//! value, and may already include one that is being recorded.
 //!
-//! # What it costs
-//! A record is one thread-local load, four loads and two stores, with [`LocalHistogram`] without the
-//! thread-local one. With 5 bits a thread that records takes 15,616 bytes, with 7 bits 59,648; what it had is kept
-//! for later threads. The first 44 histograms of a process are found by index; further ones cost a few
-//! nanoseconds more a record, unless recorded through [`LocalHistogram`].
+//! # Cost
+//! A record is one thread-local load, four loads and two stores; [`LocalHistogram`] saves the thread-local load. A
+//! recording thread takes 15,616 bytes with 5 bits and 59,648 with 7 bits; later threads reuse that memory. The first
+//! 44 histograms of a process are found by index. Further ones cost a few nanoseconds more per record, except through
+//! [`LocalHistogram`].
 
 mod buckets;
 mod exponential;
@@ -51,10 +51,11 @@ use crate::primitive::Arc;
 pub use self::exponential::ExponentialBuckets;
 pub use self::snapshot::HistogramSnapshot;
 
-/// Bits of precision of [`Histogram::new`]: quantiles are at most 1/32 too high.
+/// The precision of [`Histogram::new`] in bits: quantiles are at most 1/32 too high.
 pub const BITS: u32 = 5;
 
-/// The cells before the buckets. The first two keep the greatest value, of records and of their complements.
+/// The cells before the buckets. The first two hold the greatest value: of the records, and of the records'
+/// complements.
 const GREATEST: usize = 0;
 const LEAST_INVERTED: usize = 1;
 const SUM: usize = 2;
@@ -62,14 +63,14 @@ const HEAD: usize = 3;
 
 /// A distribution of values, usually of nanoseconds.
 ///
-/// A clone records into the same figure and costs as much as an `Arc`'s.
+/// A clone records into the same distribution and costs an `Arc` clone.
 #[derive(Clone)]
 pub struct Histogram<const PRECISION: u32 = BITS> {
     area: usize,
     shared: Arc<HistogramCells>,
 }
 
-/// The last handle to go gives the cells back.
+/// The owner of a histogram's cells; returns them to the registry when the last handle is dropped.
 struct HistogramCells {
     registry: &'static CellRegistry,
     area: usize,
@@ -82,14 +83,14 @@ impl Drop for HistogramCells {
 }
 
 impl Histogram {
-    /// An empty histogram of the usual precision.
+    /// Creates an empty histogram with [`BITS`] bits of precision.
     pub fn new() -> Self {
         Self::with_precision()
     }
 }
 
 impl<const PRECISION: u32> Histogram<PRECISION> {
-    /// An empty histogram whose precision the type says, 0 to 16 bits.
+    /// Creates an empty histogram whose type gives the precision, 0 to 16 bits.
     pub fn with_precision() -> Self {
         Self::in_registry(thread::process_registry())
     }
@@ -101,26 +102,26 @@ impl<const PRECISION: u32> Histogram<PRECISION> {
         Self { area, shared: Arc::new(HistogramCells { registry, area }) }
     }
 
-    /// Records one value. Wait-free but for a thread's first.
+    /// Records one value. Wait-free except for a thread's first record.
     #[inline]
     pub fn record(&self, value: u64) {
         thread::with_cells(self.area, move |cells| record_in_cells::<PRECISION>(cells, value));
     }
 
-    /// Records a duration in nanoseconds; beyond 584 years it counts as that.
+    /// Records a duration in nanoseconds; durations over 584 years are clamped.
     #[inline]
     pub fn record_duration(&self, duration: Duration) {
         self.record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// The calling thread's cells themselves: records without the look-up.
+    /// Returns a handle to the calling thread's cells, which records without the look-up.
     ///
-    /// They belong to one thread (it is not `Send`), which keeps them until this is dropped.
+    /// The handle belongs to one thread (it is not `Send`) and keeps the cells until it is dropped.
     pub fn local_handle(&self) -> LocalHistogram<PRECISION> {
         LocalHistogram::from_thread_cells(self, thread::thread_cells())
     }
 
-    /// What was recorded, by all threads, those that ended included.
+    /// Returns the records of all threads, including those that have ended.
     ///
     /// Takes the lock that a thread's first record takes, for about a microsecond per thread.
     pub fn snapshot(&self) -> HistogramSnapshot<PRECISION> {
@@ -144,7 +145,7 @@ impl<const PRECISION: u32> Debug for Histogram<PRECISION> {
 pub struct LocalHistogram<const PRECISION: u32 = BITS> {
     cells: Cells,
     histogram: Histogram<PRECISION>,
-    /// The cells are not folded, and not another thread's, while this is held.
+    /// While this is held, the cells are not folded and not handed to another thread.
     _member: Option<Rc<ThreadCells>>,
 }
 
@@ -161,13 +162,13 @@ impl<const PRECISION: u32> LocalHistogram<PRECISION> {
         record_in_cells::<PRECISION>(self.cells, value);
     }
 
-    /// Records a duration in nanoseconds; beyond 584 years it counts as that.
+    /// Records a duration in nanoseconds; durations over 584 years are clamped.
     #[inline]
     pub fn record_duration(&self, duration: Duration) {
         self.record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// The histogram that this is a part of.
+    /// Returns the histogram that this handle records into.
     pub fn histogram(&self) -> &Histogram<PRECISION> {
         &self.histogram
     }
@@ -179,7 +180,7 @@ impl<const PRECISION: u32> Debug for LocalHistogram<PRECISION> {
     }
 }
 
-/// `None`, and nothing done, where the cells are not there.
+/// Returns `None` and records nothing if the cells do not exist yet.
 #[inline]
 fn record_in_cells<const PRECISION: u32>(cells: Cells, value: u64) -> Option<()> {
     let (head, buckets) = cells.split_first_chunk::<HEAD>()?;

@@ -1,4 +1,4 @@
-//! What must hold in every interleaving of threads that record, end and take snapshots.
+//! Models of histograms: what must hold in every interleaving of threads that record, end and take snapshots.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::counter::cells::{CellRegistry, CounterFault, ThreadCells};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::thread;
 
-/// The coarsest there is: a model has a step for every cell that a snapshot reads.
+/// The coarsest histogram: a model has a step for every cell that a snapshot reads.
 type Coarse = Histogram<0>;
 
 fn record(registry: &'static CellRegistry, histogram: &Coarse, values: &[u64]) {
@@ -16,7 +16,7 @@ fn record(registry: &'static CellRegistry, histogram: &Coarse, values: &[u64]) {
     values.iter().for_each(|&value| local.record(value));
 }
 
-/// Two threads record and end, one after the other or at once, while a third takes a snapshot.
+/// Two threads record and end, in sequence or at the same time, while snapshots are taken.
 fn snapshots_beside_an_end(mistake: Option<CounterFault>) {
     let registry: &'static CellRegistry = Box::leak(Box::new(CellRegistry::with_mistake(mistake)));
     let histogram = Coarse::in_registry(registry);
@@ -50,7 +50,7 @@ fn a_value_in_two_places_would_be_noticed() {
     finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::FoldTwice)));
 }
 
-// Only an order of memory that loom alone shows makes this one visible.
+// Only loom's memory model makes this fault visible.
 #[cfg(loom)]
 #[test]
 fn cells_handed_on_too_early_would_be_noticed() {

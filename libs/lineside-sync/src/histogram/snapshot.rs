@@ -1,15 +1,15 @@
-//! What a histogram held at one moment: quantiles, cumulative buckets, the union with another.
+//! Snapshots of a histogram: quantiles, cumulative buckets, merging.
 
 use std::fmt::{self, Debug, Formatter};
 
 use super::{BITS, GREATEST, HEAD, LEAST_INVERTED, SUM, buckets};
 
-/// The values that a [`Histogram`](super::Histogram) had recorded.
+/// The values that a [`Histogram`](super::Histogram) had recorded at one moment.
 ///
-/// Plain data: it can be kept, sent, and merged with those of other histograms of the same precision.
+/// Plain data: it can be stored, sent, and merged with those of other histograms of the same precision.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HistogramSnapshot<const PRECISION: u32 = BITS> {
-    /// As the cells: greatest, least inverted, sum, buckets.
+    /// Laid out like the histogram's cells: greatest, least inverted, sum, buckets.
     cells: Box<[u64]>,
 }
 
@@ -22,36 +22,38 @@ impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
         &self.cells[HEAD..]
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn value_count(&self) -> u64 {
         self.bucket_cells().iter().sum()
     }
 
-    /// The sum of the values; wraps, which takes 584 years of nanoseconds.
+    /// Returns the sum of the values; wraps, which takes 584 years of nanoseconds.
     pub fn sum(&self) -> u64 {
         self.cells[SUM]
     }
 
-    /// The least value, exactly; none of none.
+    /// Returns the exact least value; `None` if there are no values.
     pub fn min(&self) -> Option<u64> {
         (self.value_count() > 0).then_some(!self.cells[LEAST_INVERTED])
     }
 
-    /// The greatest value, exactly; none of none.
+    /// Returns the exact greatest value; `None` if there are no values.
     pub fn max(&self) -> Option<u64> {
         (self.value_count() > 0).then_some(self.cells[GREATEST])
     }
 
-    /// The mean of the values; none of none.
+    /// Returns the mean of the values; `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         let count = self.value_count();
         (count > 0).then(|| self.sum() as f64 / count as f64)
     }
 
-    /// The least value that at least the share `q` of all values does not exceed; none of none.
+    /// Returns the `q` quantile: the least value that at least the share `q` of all values does not exceed; `None` if
+    /// there are no values.
     ///
-    /// Never below the true one, at most 2<sup>-PRECISION</sup> of it above, and within [`min`](Self::min) and
-    /// [`max`](Self::max). `q` outside 0 to 1 counts as the nearer end, NaN as 0. Linear in the buckets.
+    /// The result is never below the true quantile, at most 2<sup>-PRECISION</sup> of it above, and within
+    /// [`min`](Self::min) and [`max`](Self::max). `q` is clamped to 0 to 1, and NaN counts as 0. Linear in the
+    /// buckets.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let (min, max) = (self.min()?, self.max()?);
         let rank = rank_of_quantile(q, self.value_count());
@@ -63,9 +65,9 @@ impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
         Some(buckets::greatest_value(PRECISION, bucket).min(max).max(min))
     }
 
-    /// How many values are in buckets that end at or below each of `bounds`, which must rise.
+    /// Returns, for each of the ascending `bounds`, the number of values in buckets that end at or below it.
     ///
-    /// What the classic histograms of Prometheus want. A value is counted at the first bound that is at least its
+    /// This is the form of Prometheus's classic histograms. A value is counted at the first bound that is at least its
     /// bucket's end: at most 2<sup>-PRECISION</sup> beyond the value itself.
     pub fn cumulative_counts(&self, bounds: &[u64]) -> Vec<u64> {
         let mut buckets = self.bucket_cells().iter().enumerate().peekable();
@@ -81,7 +83,7 @@ impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
         bounds.iter().map(below).collect()
     }
 
-    /// Takes in all values of another, as if they had been recorded here.
+    /// Adds all values of another snapshot, as if they had been recorded here.
     pub fn merge_values(&mut self, other: &Self) {
         for (n, (mine, &theirs)) in self.cells.iter_mut().zip(&other.cells).enumerate() {
             *mine = if n < SUM { theirs.max(*mine) } else { mine.wrapping_add(theirs) };
@@ -90,7 +92,7 @@ impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
 }
 
 impl<const PRECISION: u32> Default for HistogramSnapshot<PRECISION> {
-    /// Of nothing: what merging begins with.
+    /// Returns an empty snapshot, to merge others into.
     fn default() -> Self {
         Self::from_cells(vec![0; HEAD + buckets::bucket_count(PRECISION)].into_boxed_slice())
     }
@@ -108,10 +110,10 @@ impl<const PRECISION: u32> Debug for HistogramSnapshot<PRECISION> {
     }
 }
 
-/// The position, counted from 1, of the value that `q` of `count` values do not exceed.
+/// Returns the rank, counted from 1, of the `q` quantile of `count` values.
 fn rank_of_quantile(q: f64, count: u64) -> u64 {
     let exact = q.clamp(0.0, 1.0) * count as f64;
-    // 0.99999 of 100,000 is 99,999, and a hair more in floating point: a hair is no further value.
+    // 0.99999 of 100,000 is 99,999, but slightly more in floating point: the rounding error must not raise the rank.
     let whole = exact.round();
     let rank =
         if (exact - whole).abs() <= whole * 4.0 * f64::EPSILON { whole } else { exact.ceil() };

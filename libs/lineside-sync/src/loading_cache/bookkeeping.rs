@@ -1,5 +1,5 @@
-//! What writers keep about the entries, so that readers need not: their order, weight and age, and the
-//! loads under way.
+//! The writers' bookkeeping of a cache, which readers never touch: order, weight and age of the entries, and the loads
+//! in progress.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -10,20 +10,20 @@ use super::CacheLimits;
 use super::in_flight::InFlightLoad;
 
 pub(super) struct CacheBookkeeping<K, V, E> {
-    /// Bound: one per key that somebody asks for at this moment.
+    /// Bound: one per key that is being loaded.
     pub(super) flights: HashMap<K, Arc<InFlightLoad<V, E>>>,
-    /// One line per entry, the oldest first: the stamp of each is higher than that of all before it.
+    /// One record per entry, the oldest first: each stamp is higher than all earlier ones.
     lines: BTreeMap<u64, AgeRecord<K>>,
     weight: usize,
     next_stamp: u64,
-    /// Lines from this stamp on were written since the last sweep.
+    /// Records from this stamp on were added since the last sweep.
     unseen: u64,
 }
 
 struct AgeRecord<K> {
     key: K,
     weight: usize,
-    /// When a sweep came by for the first time.
+    /// The time of the first sweep that met the entry.
     seen: Option<Duration>,
 }
 
@@ -51,20 +51,20 @@ impl<K: Hash + Eq, V, E> CacheBookkeeping<K, V, E> {
         }
     }
 
-    /// Strikes the oldest line if there is no room beside it for one more of this weight.
+    /// Removes the oldest record if one more entry of this weight would not fit.
     pub(super) fn evict_for_room(&mut self, limits: &CacheLimits, weight: usize) -> Option<K> {
         let fits = self.lines.len() < limits.entries && self.weight + weight <= limits.weight;
         if fits { None } else { self.evict_oldest() }
     }
 
-    /// Strikes the oldest line if a sweep first came by so long ago.
+    /// Removes the oldest record if the first sweep that met it was at least `age` ago.
     pub(super) fn evict_aged(&mut self, now: Duration, age: Duration) -> Option<K> {
         let (_, oldest) = self.lines.first_key_value()?;
         let aged = now.saturating_sub(oldest.seen?) >= age;
         if aged { self.evict_oldest() } else { None }
     }
 
-    /// Notes that a sweep came by.
+    /// Sets the time of the first sweep on all records added since the last one.
     pub(super) fn note_sweep(&mut self, now: Duration) {
         for line in self.lines.range_mut(self.unseen..).map(|(_, line)| line) {
             line.seen = Some(now);

@@ -1,4 +1,4 @@
-//! A load under way: one loads, the others wait for how it ends.
+//! A load in progress: one caller loads, the others wait for the outcome.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,16 +9,16 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::primitive::{Mutex, thread};
 
-/// How a load ended.
+/// The outcome of a load.
 #[derive(Clone)]
 pub(super) enum LoadOutcome<V, E> {
-    /// With a value or a failure, for all who wait.
+    /// A value or a failure, for all waiters.
     Loaded(Result<V, E>),
-    /// Whoever loaded was canceled or panicked: somebody else must begin anew.
+    /// The loading caller was canceled or panicked: a waiter must start again.
     Abandoned,
 }
 
-/// One load of one key. It ends once; who asks after that is told at once.
+/// One load of one key. It ends once; later waiters get the outcome at once.
 pub(super) struct InFlightLoad<V, E> {
     inner: Mutex<LoadState<V, E>>,
     #[cfg(all(test, any(loom, shuttle)))]
@@ -27,7 +27,7 @@ pub(super) struct InFlightLoad<V, E> {
 
 struct LoadState<V, E> {
     ending: Option<LoadOutcome<V, E>>,
-    /// Who waits, in order of asking. Bound: one entry per living [`LoadFuture`].
+    /// The wakers of waiting callers, in order of arrival. Bound: one entry per living [`LoadFuture`].
     waiting: BTreeMap<u64, Waker>,
     next_ticket: u64,
 }
@@ -47,7 +47,7 @@ impl<V, E> InFlightLoad<V, E> {
         Self { mistake, ..self }
     }
 
-    /// Ends the load and wakes everybody who waits for that.
+    /// Ends the load and wakes all waiters.
     pub(super) fn end_load(&self, ending: LoadOutcome<V, E>) {
         let waiting = {
             let mut inner = self.inner.lock();
@@ -66,14 +66,14 @@ impl<V, E> InFlightLoad<V, E> {
         self.inner.lock().ending.is_some()
     }
 
-    /// Waits for the end. Cancel safety: dropping it loses nothing.
+    /// Waits for the outcome. Cancel safety: dropping the future loses nothing.
     pub(super) fn wait_async(&self) -> LoadFuture<'_, V, E> {
         LoadFuture { flight: self, ticket: None }
     }
 }
 
 impl<V: Clone, E: Clone> InFlightLoad<V, E> {
-    /// Parks the thread until the end.
+    /// Parks the thread until the load ends, and returns the outcome.
     pub(super) fn wait_blocking(&self) -> LoadOutcome<V, E> {
         let waker = Waker::from(Arc::new(ThreadUnparker(thread::current())));
         let mut context = Context::from_waker(&waker);
@@ -95,10 +95,10 @@ impl Wake for ThreadUnparker {
     }
 }
 
-/// Resolves when the load has ended.
+/// A future that resolves when the load has ended.
 pub(super) struct LoadFuture<'a, V, E> {
     flight: &'a InFlightLoad<V, E>,
-    /// Under which number its waker is kept.
+    /// The key of this future's waker in `waiting`.
     ticket: Option<u64>,
 }
 
@@ -119,7 +119,7 @@ impl<V: Clone, E: Clone> Future for LoadFuture<'_, V, E> {
             inner.next_ticket += 1;
             inner.next_ticket
         });
-        // The task may have moved: the last waker counts.
+        // The task may have moved, so the latest waker replaces the earlier one.
         inner.waiting.insert(ticket, context.waker().clone());
         drop(inner);
         self.ticket = Some(ticket);
@@ -129,7 +129,7 @@ impl<V: Clone, E: Clone> Future for LoadFuture<'_, V, E> {
 
 impl<V, E> Drop for LoadFuture<'_, V, E> {
     fn drop(&mut self) {
-        // A model that has failed can take no more locks.
+        // After a failed assertion, a model can take no more locks.
         #[cfg(all(test, any(loom, shuttle)))]
         if std::thread::panicking() {
             return;

@@ -1,14 +1,13 @@
-//! A keyed table whose readers never write, with loads that happen once.
+//! A bounded cache whose readers never write, and which loads each missing value once.
 //!
-//! Readers go through [papaya](https://docs.rs/papaya), which measured as the best map of its kind, and
-//! borrow what they read: no lock, no count of references, nothing that another reader's core would have to
-//! hear of. Everything else (which loads are under way, what is oldest, how heavy the whole is) is kept in
-//! books that only writers open, under one short lock. That makes three promises cheap: a missing
-//! value is loaded once however many ask, the table is bounded, and what is too old goes by a sweep
-//! instead of by a look at the clock on every read.
+//! Readers use [papaya](https://docs.rs/papaya), which measured best among the concurrent maps, and borrow values: no
+//! lock, no reference count, no write that another core would have to see. All else (the loads in progress, the order
+//! of the entries, their total weight) is bookkeeping that only writers access, under one short lock. That makes three
+//! guarantees cheap: a missing value is loaded once for all concurrent callers, the cache is bounded, and a sweep
+//! removes old entries, so that reads need no clock.
 //!
-//! The price: nobody notes what is read, so what goes first is what was loaded first, not what was used
-//! least. Where that matters, use a cache that writes on reads (moka, quick_cache) behind a hot front.
+//! The price: reads are not recorded, so the cache evicts the entry that was loaded first, not the one that was used
+//! least. Where that matters, put a cache that writes on reads (moka, quick_cache) behind a hot front.
 
 mod bookkeeping;
 mod in_flight;
@@ -28,32 +27,32 @@ use self::bookkeeping::CacheBookkeeping;
 use self::in_flight::{InFlightLoad, LoadOutcome};
 use crate::primitive::Mutex;
 
-/// How much a [`LoadingCache`] holds, and for how long.
+/// The bounds of a [`LoadingCache`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLimits {
-    /// The most entries; one more drops the oldest.
+    /// The largest number of entries; one more evicts the oldest.
     pub entries: usize,
-    /// The most that all entries weigh together, in the unit of the function that weighs them (bytes,
-    /// mostly). What is heavier by itself is not kept.
+    /// The largest total weight of all entries, in the unit of the weighing function (mostly bytes). An entry that
+    /// exceeds it alone is not stored.
     pub weight: usize,
-    /// How old an entry gets, counted from the first [`sweep`](LoadingCache::sweep_aged) that meets it.
+    /// The age at which an entry expires, counted from the first [`sweep`](LoadingCache::sweep_aged) that meets it.
     pub age: Option<Duration>,
 }
 
 /// A concurrent map from keys to values, for values that are read much more often than they change.
 ///
 /// Guarantees:
-/// - Reading ([`pin`](Self::pin)) neither waits nor writes to memory that others read, whatever writers do.
-/// - [`load`](Self::load): among all who ask for a missing key at the same time exactly one loads. If
-///   it is canceled or panics, another of those who wait begins anew with its own loader; nobody waits for ever.
-///   A failure is told to all who waited and is not kept: the next to ask tries again.
-/// - [`insert`](Self::insert) and [`remove`](Self::remove) win over a load that began before them: what it
-///   brings is told to those who waited for it, and not kept.
-/// - Never more entries or weight than the [`CacheLimits`] say; the oldest go first, at an insertion.
-/// - Cost: reading is one lookup in papaya (about 15 ns). A miss, a load, an insertion or a removal take a
-///   lock for a few map operations; loaders run outside it.
+/// - Reading ([`pin`](Self::pin)) neither waits nor writes to memory that others read, even while writers run.
+/// - [`load`](Self::load): of all concurrent callers for a missing key, exactly one loads. If it is canceled or
+///   panics, a waiter starts again with its own loader; no caller waits forever. All waiters get a failure, and a
+///   failure is not stored: the next caller tries again.
+/// - [`insert`](Self::insert) and [`remove`](Self::remove) override a load that began before them: its waiters get the
+///   loaded value, but it is not stored.
+/// - The cache never exceeds the entries or weight of its [`CacheLimits`]; an insertion evicts the oldest entries.
+/// - Cost: a read is one lookup in papaya (about 15 ns). A miss, a load, an insertion or a removal takes a lock for a
+///   few map operations; loaders run outside it.
 ///
-/// Keys are cloned into the books: make that cheap. Values are cloned for those who wait: `Arc` or `Bytes`.
+/// Keys are cloned into the bookkeeping, so make that cheap. Values are cloned for waiters: use `Arc` or `Bytes`.
 ///
 /// ```
 /// use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
@@ -67,33 +66,33 @@ pub struct CacheLimits {
 /// ```
 pub struct LoadingCache<K, V, E = Infallible, S = RandomState> {
     entries: papaya::HashMap<K, CacheEntry<V>, S>,
-    /// Taken by writers only, and never while somebody else's code runs, save for weighing and cloning.
+    /// Locked by writers only, and never while foreign code runs, except for weighing and cloning.
     books: Mutex<CacheBookkeeping<K, V, E>>,
     limits: CacheLimits,
     weigh: fn(&K, &V) -> usize,
     #[cfg(all(test, any(loom, shuttle)))]
     mistake: Option<model::Mistake>,
-    /// Touched beside the entries, which a model checker cannot see.
+    /// Accessed with every operation on `entries`, which a model checker cannot see.
     #[cfg(all(test, any(loom, shuttle)))]
     touched: crate::primitive::atomic::AtomicUsize,
 }
 
 struct CacheEntry<V> {
     value: V,
-    /// Of its line in the books.
+    /// The stamp of its record in the bookkeeping.
     stamp: u64,
 }
 
 impl<K: Hash + Eq, V, E> LoadingCache<K, V, E> {
-    /// An empty table. `weigh` says how much an entry counts toward [`CacheLimits::weight`]; it is called once for
-    /// each that is put in.
+    /// Creates an empty cache. `weigh` returns an entry's share of [`CacheLimits::weight`]; it is called once per
+    /// inserted entry.
     pub fn new(limits: CacheLimits, weigh: fn(&K, &V) -> usize) -> Self {
         Self::with_hasher(limits, weigh, RandomState::new())
     }
 }
 
 impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
-    /// An empty table that hashes its keys by `hasher`; for keys that nobody else chooses.
+    /// Creates an empty cache that hashes its keys with `hasher`; for keys that outsiders do not choose.
     pub fn with_hasher(limits: CacheLimits, weigh: fn(&K, &V) -> usize, hasher: S) -> Self {
         Self {
             entries: papaya::HashMap::with_hasher(hasher),
@@ -107,30 +106,30 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
         }
     }
 
-    /// A view for reading. While it lives, nothing that was replaced or removed meanwhile is freed: keep it for
-    /// some reads, not for a while, and not across an `await` (it cannot be sent).
+    /// Returns a view for reading. While the view lives, no replaced or removed value is freed: use it for a few
+    /// reads, and not across an `await` (it is not `Send`).
     pub fn pin(&self) -> CacheView<'_, K, V, S> {
         #[cfg(all(test, any(loom, shuttle)))]
         self.touched.load(crate::primitive::atomic::Ordering::Acquire);
         CacheView { entries: self.entries.pin() }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How much the entries weigh together.
+    /// Returns the total weight of the entries.
     pub fn total_weight(&self) -> usize {
         self.books.lock().total_weight()
     }
 
-    /// Removes an entry, if it is there, and keeps nothing that a load under way brings for this key.
+    /// Removes the entry, if present; a load in progress for this key will not store its value.
     pub fn remove(&self, key: &K) {
         let mut books = self.books.lock();
         #[cfg(all(test, any(loom, shuttle)))]
@@ -145,12 +144,12 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
         }
     }
 
-    /// Drops the entries that have come of age. `now` never goes back from one sweep to the next
+    /// Removes the entries that have reached the age limit. `now` must not go back from one sweep to the next
     /// ([`Clock::monotonic`](crate::Clock::monotonic)).
     ///
-    /// Age counts from the first sweep that meets an entry, so an entry lives at least [`CacheLimits::age`] and
-    /// at most two sweeps longer; without sweeps none expires. Cost: the entries that are new since the
-    /// last sweep and those that go, not those that stay.
+    /// Age counts from the first sweep that meets an entry, so an entry lives at least [`CacheLimits::age`] and at
+    /// most two sweeps longer; without sweeps no entry expires. Cost: linear in the entries added since the last sweep
+    /// and those removed, independent of those that stay.
     pub fn sweep_aged(&self, now: Duration) {
         let Some(age) = self.limits.age else { return };
         let mut books = self.books.lock();
@@ -161,14 +160,15 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
         books.note_sweep(now);
     }
 
-    /// The entries, for whoever has the books open.
+    /// Returns the entries for writing; the caller holds the bookkeeping lock.
     fn pin_entries(&self) -> papaya::HashMapRef<'_, K, CacheEntry<V>, S, LocalGuard<'_>> {
         #[cfg(all(test, any(loom, shuttle)))]
         self.touched.fetch_add(1, crate::primitive::atomic::Ordering::AcqRel);
         self.entries.pin()
     }
 
-    /// Forgets the flight, unless somebody else did and began another. Whether it was still there.
+    /// Removes the load from the bookkeeping, unless it has been removed or replaced already. Returns true if it was
+    /// there.
     fn forget_load(
         books: &mut CacheBookkeeping<K, V, E>,
         key: &K,
@@ -183,7 +183,7 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
 }
 
 impl<K: Hash + Eq + Clone, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
-    /// Puts an entry in, in place of what was there and of what a load under way brings.
+    /// Inserts an entry; replaces the present entry, and overrides a load in progress.
     pub fn insert(&self, key: K, value: V) {
         let mut books = self.books.lock();
         books.flights.remove(&key);
@@ -215,14 +215,14 @@ where
     E: Clone,
     S: BuildHasher,
 {
-    /// The value; if it is missing, `loader` brings it, once for all who ask at the same time.
+    /// Returns the value; if it is missing, one of the concurrent callers loads it with its `loader`.
     ///
-    /// Cancel safety: dropping it while it loads hands the load over to one of those who wait. A hit
-    /// clones the value: where that is too dear, look by [`pin`](Self::pin) first. A loader that asks for the key
-    /// that it loads waits for itself.
+    /// Cancel safety: dropping the future while it loads hands the load over to a waiter. A hit clones the value:
+    /// where that is too expensive, read by [`pin`](Self::pin) first. A loader that loads its own key waits for
+    /// itself.
     ///
     /// # Errors
-    /// What the loader of the one who loaded returned.
+    /// Returns the error of the loader that ran.
     pub async fn load<L>(&self, key: K, loader: impl FnOnce() -> L) -> Result<V, E>
     where
         L: Future<Output = Result<V, E>>,
@@ -242,10 +242,10 @@ where
         }
     }
 
-    /// As [`load`](Self::load), for threads that may wait: those who wait park.
+    /// Loads like [`load`](Self::load), for threads that may block: waiting threads park.
     ///
     /// # Errors
-    /// What the loader of the one who loaded returned.
+    /// Returns the error of the loader that ran.
     pub fn load_blocking(&self, key: K, loader: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
         loop {
             match self.join_load(&key) {
@@ -270,7 +270,7 @@ where
         let mut books = self.books.lock();
         #[cfg(all(test, any(loom, shuttle)))]
         let find = || if self.mistake == Some(model::Mistake::LooksOnce) { None } else { find() };
-        // A load may have ended between the look and the lock.
+        // A load may have ended between the first lookup and the lock.
         if let Some(value) = find() {
             return LoadRole::Found(value);
         }
@@ -286,14 +286,14 @@ where
     }
 }
 
-/// What somebody who asks for a key has to do.
+/// The part of a caller that wants a key's value.
 enum LoadRole<V, E> {
     Found(V),
     Wait(Arc<InFlightLoad<V, E>>),
     Lead(Arc<InFlightLoad<V, E>>),
 }
 
-/// The duty to end a flight: with a result, or, when dropped without one, by giving it up.
+/// The duty to end a load: with a result, or as abandoned when dropped without one.
 struct LoadDuty<'a, K: Hash + Eq, V, E, S: BuildHasher> {
     table: &'a LoadingCache<K, V, E, S>,
     key: &'a K,
@@ -329,7 +329,7 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> Drop for LoadDuty<'_, K, V, E, S> {
         if self.flight.has_ended() {
             return;
         }
-        // First out of the books: whoever is told that it was given up must not find it there again.
+        // Remove the load first: a woken waiter must not find the abandoned load in the bookkeeping.
         LoadingCache::<K, V, E, S>::forget_load(
             &mut self.table.books.lock(),
             self.key,
@@ -339,13 +339,13 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> Drop for LoadDuty<'_, K, V, E, S> {
     }
 }
 
-/// A view of a [`LoadingCache`] for reading: what it returns is borrowed.
+/// A view of a [`LoadingCache`] for reading, which lends its values.
 pub struct CacheView<'a, K, V, S> {
     entries: papaya::HashMapRef<'a, K, CacheEntry<V>, S, LocalGuard<'a>>,
 }
 
 impl<K: Hash + Eq, V, S: BuildHasher> CacheView<'_, K, V, S> {
-    /// The value, if it is there. Neither waits nor writes.
+    /// Returns the value, if present. Neither waits nor writes.
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,

@@ -1,8 +1,7 @@
-//! What loads promise, under every interleaving.
+//! Models of loads: their guarantees in every interleaving.
 //!
-//! papaya is not a part of the models: to them each of its operations is one step (the atomic `touched`
-//! beside it shows the checker who reads and who writes). What is modeled is everything around it, which is
-//! where a load could be doubled and a waiter forgotten.
+//! papaya is not part of the models: each of its operations is one step (the atomic `touched` shows the checker the
+//! reads and writes). The models cover the code around it, where a load could run twice or a waiter be forgotten.
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -19,7 +18,7 @@ use crate::primitive::atomic::AtomicU32;
 use crate::primitive::atomic::Ordering::Relaxed;
 use crate::primitive::thread;
 
-/// Faults made on purpose, each of which a model must notice.
+/// An injected fault; a model must detect each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mistake {
     LooksOnce,
@@ -42,10 +41,10 @@ fn nothing_is_under_way<E>(table: &Numbers<E>) {
     assert!(table.books.lock().flights.is_empty(), "a load is left in the books");
 }
 
-/// So many ask at once.
+/// Several callers ask for the key at the same time.
 fn asking(n_askers: u32, mistake: Option<Mistake>) {
     let table = table::<Infallible>(mistake);
-    // Not the model's: loads are counted, not synchronized by.
+    // Not an atomic of the model: it only counts loads and must not synchronize.
     let loads = Arc::new(Plain::new(0));
     let ask = |table: &Numbers, loads: &Plain| {
         let Ok(value) = table.load_blocking(KEY, || Ok(loads.fetch_add(1, SeqCst)));
@@ -78,21 +77,21 @@ fn a_waiter_that_registers_too_late_would_be_noticed() {
     finds_a_fault(|| asking(2, Some(Mistake::LooksThenRegisters)));
 }
 
-// shuttle also lets parked threads wake by accident, which would save the forgotten one.
+// shuttle also wakes parked threads at random, which would rescue the forgotten waiter.
 #[cfg(loom)]
 #[test]
 fn a_waiter_that_nobody_tells_would_be_noticed() {
     finds_a_fault(|| asking(3, Some(Mistake::TellsOnlyOne)));
 }
 
-/// One loader panics; whoever else asks loads by himself.
+/// One loader panics; the other caller loads by itself.
 fn panicking(mistake: Option<Mistake>) {
     let table = table::<Infallible>(mistake);
     let other = {
         let table = Arc::clone(&table);
         thread::spawn(move || {
             let load = || table.load_blocking(KEY, || resume_unwind(Box::new(())));
-            // Whoever came second was given the other's value.
+            // If the other caller loaded first, this one got its value.
             assert!(!matches!(catch_unwind(AssertUnwindSafe(load)), Ok(Ok(0))));
         })
     };
@@ -110,7 +109,7 @@ fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A load is canceled while one waits for it and another stops waiting.
+/// A load is canceled while one caller waits for it and another stops waiting.
 fn canceling(mistake: Option<Mistake>) {
     let table = table::<Infallible>(mistake);
     let mut canceled = Box::pin(table.load(KEY, pending));
@@ -144,7 +143,7 @@ fn a_loader_that_leaves_silently_would_be_noticed() {
     finds_a_fault(|| panicking(Some(Mistake::LeavesSilently)));
 }
 
-/// Both fail, each in its own way; each hears of a failure of one of them.
+/// Both loaders fail with different errors; each caller gets one of the two.
 fn failing() {
     let table = table::<u8>(None);
     let other = {
@@ -163,7 +162,7 @@ fn a_failure_is_told_to_all_who_waited() {
     explore(failing);
 }
 
-/// What is loaded changes while it is loaded, and the table is told to forget it.
+/// The source changes while a value is loaded, and the entry is removed.
 fn removing(mistake: Option<Mistake>) {
     let table = table::<Infallible>(mistake);
     let source = Arc::new(AtomicU32::new(1));

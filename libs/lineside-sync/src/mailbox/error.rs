@@ -1,18 +1,18 @@
-//! What a sender or a receiver is told.
+//! The errors of senders and receivers.
 
 use std::fmt;
 
-/// Why a message was not accepted; it comes back.
+/// The error of a message that was not accepted; it contains the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The sender's queue holds as many messages as it has credits.
     Full(T),
-    /// The receiver is closed or gone, for good.
+    /// The receiver is closed or dropped, permanently.
     Closed(T),
 }
 
 impl<T> TrySendError<T> {
-    /// The message that was not accepted.
+    /// Returns the message that was not accepted.
     pub fn into_message(self) -> T {
         match self {
             Self::Full(message) | Self::Closed(message) => message,
@@ -31,7 +31,7 @@ impl<T> fmt::Display for TrySendError<T> {
 
 impl<T: fmt::Debug> std::error::Error for TrySendError<T> {}
 
-/// The receiver is closed or gone, for good; the message comes back.
+/// The error of a closed or dropped receiver; it contains the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
@@ -43,12 +43,12 @@ impl<T> fmt::Display for SendError<T> {
 
 impl<T: fmt::Debug> std::error::Error for SendError<T> {}
 
-/// Why nothing was received at once.
+/// The error of a receive that found nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// Nothing waits.
+    /// The mailbox is empty.
     Empty,
-    /// Nothing waits and nothing will come.
+    /// The mailbox is empty and no message will come.
     Closed,
 }
 
@@ -63,12 +63,12 @@ impl fmt::Display for TryRecvError {
 
 impl std::error::Error for TryRecvError {}
 
-/// Why nothing was received in time.
+/// The error of a receive that timed out or found the mailbox closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecvTimeoutError {
-    /// Nothing came in time.
+    /// No message came in time.
     Timeout,
-    /// Nothing waits and nothing will come.
+    /// The mailbox is empty and no message will come.
     Closed,
 }
 

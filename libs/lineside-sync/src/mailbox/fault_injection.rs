@@ -1,35 +1,35 @@
-//! Mistakes that the models make on purpose, each to show that it would be noticed.
+//! Faults that the models inject on purpose, each to show that a model detects it.
 
-/// What may be done wrong.
+/// A fault to inject.
 #[cfg_attr(any(loom, shuttle), derive(Clone, Copy, Debug, PartialEq, Eq))]
 pub(super) enum MailboxFault {
-    /// A receiver goes to sleep without looking once more.
+    /// A receiver goes to sleep without checking once more.
     SleepWithoutLooking,
-    /// Who first marks a slot wakes nobody.
+    /// The sender that first marks a slot wakes no receiver.
     MarkSilently,
-    /// A second waker is dropped for the first.
+    /// A second waker is dropped and the first one stays.
     KeepFirstWaker,
-    /// The last sender goes without a word.
+    /// The last sender goes without waking the receiver.
     LeaveSilently,
-    /// What the slots held comes before what the single queue held.
+    /// The messages of the slots come before those of the single queue.
     SlotsFirst,
-    /// A sender with a stale look at the mode appends to the single queue beside open slots.
+    /// A sender with a stale view of the mode appends to the single queue while slots are open.
     TrustTheFirstLook,
-    /// Slots stay open after the receiver turned to the single queue.
+    /// Slots stay open after the receiver has switched to the single queue.
     LeaveSlotsOpen,
-    /// What the slots held is not moved when they are closed.
+    /// The messages of the slots are not moved when the slots are closed.
     ForgetTheSlots,
-    /// A message that there was no room for counts as one that nothing was in the way of.
+    /// A refused message counts as one that met no contention.
     RefusalsUncounted,
-    /// What there is no room for of a list is not left with the sender.
+    /// The messages of a list that do not fit are not left with the sender.
     ForgetTheRest,
-    /// A receiver that goes leaves the mailbox open.
+    /// A dropped receiver leaves the mailbox open.
     AbandonOpen,
-    /// The lock is given back without saying what happened under it.
+    /// The lock is released without release ordering.
     UnlockRelaxed,
 }
 
-/// Where mistakes may be made: carried by a model's mailbox, nowhere else.
+/// The fault that a mailbox injects: set in models only.
 #[derive(Debug, Default)]
 pub(super) struct FaultInjection(#[cfg(any(loom, shuttle))] pub(super) Option<MailboxFault>);
 

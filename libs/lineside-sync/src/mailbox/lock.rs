@@ -1,8 +1,8 @@
-//! A lock for a few instructions: one atomic exchange to take, one store to give back.
+//! A spin lock for a few instructions: one atomic exchange to lock, one store to unlock.
 //!
-//! A general lock must look for sleepers when it is given back, which costs a second exchange. What is done under this
-//! one is an append or a swap, so who finds it taken spins a microsecond and then yields, because the holder must have
-//! been interrupted.
+//! A general lock must look for sleepers when it is unlocked, which costs a second exchange. This lock guards only an
+//! append or a swap. So a thread that finds it locked spins for a microsecond and then yields, because the holder must
+//! have been interrupted.
 
 #![expect(unsafe_code, reason = "a lock hands out what it guards")]
 
@@ -18,7 +18,7 @@ use crate::primitive::{
     hint, thread,
 };
 
-/// A value that one thread at a time may touch.
+/// A value that only one thread at a time may access.
 pub(super) struct SpinLock<T> {
     is_held: AtomicBool,
     mistakes: FaultInjection,
@@ -39,17 +39,17 @@ impl<T> SpinLock<T> {
         Self { mistakes: FaultInjection(Some(mistake)), ..Self::new(value) }
     }
 
-    /// The value, unless another thread has it.
+    /// Locks the value, unless another thread holds the lock.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<SpinLockGuard<'_, T>> {
-        // Acquire: what the last holder did is seen.
+        // Acquire: sees the writes of the last holder.
         let taken =
             self.is_held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        // A guard that is made gives back: none is made by a failure.
+        // Dropping a guard unlocks, so a failed attempt must not create one.
         if taken.is_ok() { Some(SpinLockGuard(self)) } else { None }
     }
 
-    /// The value, once no other thread has it.
+    /// Locks the value; waits until no other thread holds the lock.
     #[inline]
     pub(super) fn lock(&self) -> SpinLockGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| self.lock_slowly())
@@ -59,8 +59,8 @@ impl<T> SpinLock<T> {
     fn lock_slowly(&self) -> SpinLockGuard<'_, T> {
         let mut patience = SpinWait::new();
         loop {
-            // Looking does not take the line away from the holder, exchanging does.
-            // A model checker may show an old value for ever.
+            // A load leaves the cache line with the holder, an exchange takes it away. Not under loom, which may
+            // return an old value forever.
             let is_free = cfg!(loom) || !self.is_held.load(Ordering::Relaxed);
             if is_free && let Some(guard) = self.try_lock() {
                 return guard;
@@ -76,7 +76,7 @@ impl<T> fmt::Debug for SpinLock<T> {
     }
 }
 
-/// The value while it is held.
+/// Access to the value; unlocks when dropped.
 pub(super) struct SpinLockGuard<'a, T>(&'a SpinLock<T>);
 
 // SAFETY: a shared guard gives no more than a shared reference to the value.
@@ -87,7 +87,7 @@ impl<T> Deref for SpinLockGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the lock is held for as long as this guard is, so nobody else has a reference.
+        // SAFETY: the lock is held for as long as this guard lives, so no other thread has a reference.
         unsafe { &*self.0.value.get() }
     }
 }
@@ -103,7 +103,7 @@ impl<T> DerefMut for SpinLockGuard<'_, T> {
 impl<T> Drop for SpinLockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Release: the next holder sees what was done.
+        // Release: the next holder sees this holder's writes.
         let ordering = match self.0.mistakes.injects_fault(MailboxFault::UnlockRelaxed) {
             true => Ordering::Relaxed,
             false => Ordering::Release,
@@ -112,14 +112,14 @@ impl<T> Drop for SpinLockGuard<'_, T> {
     }
 }
 
-/// How to wait for what another thread is about to do: spin, then let others run, then sleep.
+/// A backoff for a wait on another thread: spin, then yield, then sleep.
 #[derive(Debug)]
 pub(super) struct SpinWait(u32);
 
 impl SpinWait {
-    /// Spins of 1, 2, 4 … 32 pauses: a microsecond or two.
+    /// The rounds of spinning, of 1, 2, 4 … 32 pauses: a microsecond or two in total.
     const SPINS: u32 = 6;
-    /// Then the processor is given away that often.
+    /// The number of yields after that.
     #[cfg(not(any(loom, shuttle)))]
     const YIELDS: u32 = 200;
 
@@ -137,7 +137,7 @@ impl SpinWait {
             (0..1_u32 << n).for_each(|_| hint::spin_loop());
             return;
         }
-        // A holder of lower priority would never run while a higher one yields to nobody else.
+        // A holder of lower priority would never run if a higher-priority waiter only yielded.
         #[cfg(not(any(loom, shuttle)))]
         if n >= Self::SPINS + Self::YIELDS {
             return std::thread::sleep(std::time::Duration::from_micros(100));

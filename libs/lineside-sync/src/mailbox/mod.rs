@@ -1,11 +1,10 @@
-//! Many senders, one receiver: bounded, first in first out per sender, in parallel when senders contend.
+//! A bounded mailbox: many senders, one receiver, first in first out per sender, and parallel under contention.
 //!
-//! After the many-to-one parallel signal queue of Erlang/OTP 25. A mailbox starts as one queue behind one
-//! short lock: a lone sender meets nobody there, and the mailbox is a few hundred bytes. When senders keep
-//! finding the lock taken, 64 slots are put before the queue, each with a lock of its own; a sender then
-//! appends to its own slot and touches nothing that another sender writes, apart from one bit in a set the
-//! first time after each visit of the receiver. When little comes, the slots are closed and what they hold
-//! moves to the single queue.
+//! Modeled on the many-to-one parallel signal queue of Erlang/OTP 25. A mailbox starts as one queue behind one short
+//! lock: a lone sender meets no contention there, and the mailbox takes a few hundred bytes. When senders keep finding
+//! the lock taken, 64 slots open in front of the queue, each with its own lock. A sender then appends to its own slot
+//! and touches nothing that another sender writes, except one bit in a set, on the first message after each visit of
+//! the receiver. When few messages come, the slots are closed and their messages move to the single queue.
 //!
 //! ```
 //! use lineside_sync::mailbox::{self, MailboxOptions, TrySendError};
@@ -24,17 +23,17 @@
 //!
 //! # Guarantees
 //!
-//! - *Order*: what one [`Sender`] sends arrives in the order sent, also while the slots come and go. A cloned
-//!   sender is another sender. Between senders there is no order.
-//! - *Delivery*: what was accepted is received exactly once, unless the receiver is dropped; one that wants to
-//!   leave nothing behind [closes](Receiver::close) and receives on until it is told [`None`].
-//! - *Bound*: [`MailboxOptions::credits`] messages wait in the single queue, [`MailboxOptions::slot_credits`] in each slot,
-//!   and as many again may be in the receiver's hands, which takes whole queues. A sender that finds its queue
-//!   full is refused at once and keeps the message.
-//! - *Waking*: a receiver that waits is woken once, by the first message; while it is awake no sender makes a
-//!   system call.
-//! - *Cost*: a send is one short lock and an append. The lock spins and then yields; it is never held while
-//!   foreign code runs (destructors, wakers, iterators).
+//! - *Order*: the messages of one [`Sender`] arrive in the order sent, also while slots open and close. A cloned
+//!   sender is a separate sender. There is no order between senders.
+//! - *Delivery*: each accepted message is received exactly once, unless the receiver is dropped. To lose none,
+//!   [close](Receiver::close) the receiver and receive until it returns [`None`].
+//! - *Bound*: [`MailboxOptions::credits`] messages wait in the single queue, [`MailboxOptions::slot_credits`] in each
+//!   slot, and the receiver, which takes whole queues, may hold as many again. A sender whose queue is full is refused
+//!   at once and keeps the message.
+//! - *Waking*: a waiting receiver is woken once, by the first message; while it is awake no sender makes a system
+//!   call.
+//! - *Cost*: a send is one short lock and an append. The lock spins and then yields; it is never held while foreign
+//!   code runs (destructors, wakers, iterators).
 
 mod error;
 #[cfg_attr(
@@ -56,7 +55,7 @@ pub use options::MailboxOptions;
 pub use receiver::{Drain, Receiver};
 pub use sender::Sender;
 
-/// An empty mailbox and its first sender.
+/// Creates an empty mailbox and its first sender.
 pub fn new<T>(options: MailboxOptions) -> (Sender<T>, Receiver<T>) {
     let shared = shared::MailboxShared::new(options);
     (Sender::from_shared(&shared), Receiver::from_shared(shared))

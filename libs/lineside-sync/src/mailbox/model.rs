@@ -1,7 +1,7 @@
-//! Models of what the mailbox promises, each with a mistake that it notices.
+//! Models of the mailbox's guarantees, each with an injected fault that it detects.
 //!
-//! The lock has models of its own; in the others the model checker's lock stands for it, which it does not have
-//! to watch spinning. There are two slots here.
+//! The spin lock has its own models. The other models use the model checker's lock instead, so that the checker need
+//! not explore spinning. A model's mailbox has two slots.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,7 @@ use crate::{
     primitive::{Arc, thread},
 };
 
-/// Only on command do the slots come and go.
+/// The slots open and close only on command.
 const QUIET: MailboxOptions = MailboxOptions {
     credits: 4,
     slot_credits: 4,
@@ -32,12 +32,12 @@ const QUIET: MailboxOptions = MailboxOptions {
     parallel_below: 0,
 };
 
-/// The slots open at every message in the single queue, and close at every visit that brings one message. (No thread
-/// is ever interrupted here between taking a lock and giving it back, so none would find one taken.)
+/// The slots open at every message in the single queue, and close at every visit that brings one message. (In a model
+/// no thread is interrupted while it holds the lock, so no sender would find it taken.)
 const NERVOUS: MailboxOptions =
     MailboxOptions { parallel_from: 0, review_after: 1, parallel_below: 2, ..QUIET };
 
-/// A number per sender and a running one.
+/// The number of the sender, and the message's number in the sender's order.
 type Numbered = (u8, u8);
 
 fn mailbox<T>(options: MailboxOptions, mistake: Option<MailboxFault>) -> (Sender<T>, Receiver<T>) {
@@ -57,7 +57,7 @@ fn receive_all<T>(receiver: &mut Receiver<T>) -> Vec<T> {
     std::iter::from_fn(|| receiver.recv()).collect()
 }
 
-/// Two threads change what the lock guards; the checker would see them at it together.
+/// Two threads change the guarded value; the checker detects access at the same time.
 fn lock_guards(mistake: Option<MailboxFault>) {
     #[cfg(loom)]
     {
@@ -67,7 +67,7 @@ fn lock_guards(mistake: Option<MailboxFault>) {
             None => SpinLock::new(cell),
         });
         let add = |lock: &SpinLock<loom::cell::UnsafeCell<u8>>| {
-            // SAFETY: the lock is held; that nobody else is here is what the checker checks.
+            // SAFETY: the lock is held; the checker verifies that no other thread has access.
             #[expect(unsafe_code, reason = "what the lock guards is looked at through a pointer")]
             lock.lock().with_mut(|n| unsafe { *n += 1 });
         };
@@ -96,7 +96,7 @@ fn one_thread_at_a_time_holds_the_lock() {
     explore(|| lock_guards(None));
 }
 
-/// shuttle knows no order but the strongest.
+/// shuttle models only sequential consistency.
 #[cfg(loom)]
 #[test]
 fn a_lock_given_back_without_order_would_be_noticed() {
@@ -116,10 +116,10 @@ fn a_lock_that_is_tried_is_held_by_one() {
     });
 }
 
-/// Two senders, a parked receiver; a wake-up that is lost leaves it parked for ever, which is noticed.
+/// Two senders and a parked receiver; a lost wake-up leaves the receiver parked forever, which the checker detects.
 fn parked(options: MailboxOptions, are_open: bool, mistake: Option<MailboxFault>) {
     let (sender, receiver) = mailbox(options, mistake);
-    // A checker that has found the receiver parked for ever cannot run its destructor.
+    // A checker that has found the receiver parked forever cannot run its destructor.
     let mut receiver = ManuallyDrop::new(receiver);
     if are_open {
         receiver.shared().open_now();
@@ -149,7 +149,7 @@ fn a_wake_up_from_a_slot_is_never_lost() {
     explore(|| parked(QUIET, true, None));
 }
 
-/// One sender, which stays: its farewell would wake the receiver too.
+/// One sender, which is not dropped: the drop of the last sender would wake the receiver too.
 fn parked_before_a_slot(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     receiver.shared().open_now();
@@ -171,7 +171,7 @@ fn a_slot_marked_silently_would_be_noticed() {
     finds_a_fault(|| parked_before_a_slot(Some(MailboxFault::MarkSilently)));
 }
 
-/// A receiver that learns of the end from the last sender that goes.
+/// A receiver is woken by the drop of the last sender.
 fn last_sender_goes(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox::<u8>(QUIET, mistake);
     let other = sender.clone();
@@ -192,7 +192,7 @@ fn a_last_sender_that_goes_silently_would_be_noticed() {
     finds_a_fault(|| last_sender_goes(Some(MailboxFault::LeaveSilently)));
 }
 
-/// Wakes a thread, and only that one.
+/// A waker that unparks one thread.
 struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
@@ -201,7 +201,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Two tasks in turn poll for a message; the first gives up, and the second must be woken.
+/// Two tasks poll for a message in turn; the first gives up, and the second must be woken.
 fn handed_over(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     let thread = thread::spawn(move || {
@@ -231,7 +231,7 @@ fn a_first_waker_kept_would_be_noticed() {
     finds_a_fault(|| handed_over(Some(MailboxFault::KeepFirstWaker)));
 }
 
-/// An event loop that sleeps only when it may, with two senders and the slots open.
+/// An event loop that sleeps only if `register_waker` allows it, with two senders and the slots open.
 #[test]
 fn an_event_loop_may_sleep_when_it_is_told_so() {
     explore(|| {
@@ -254,7 +254,7 @@ fn an_event_loop_may_sleep_when_it_is_told_so() {
     });
 }
 
-/// A sender goes from the single queue to its slot while it sends.
+/// A sender moves from the single queue to its slot while it sends.
 fn slots_open(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     let other = sender.clone();
@@ -311,7 +311,7 @@ fn slots_forgotten_would_be_noticed() {
     finds_a_fault(|| slots_close(Some(MailboxFault::ForgetTheSlots)));
 }
 
-/// The slots close and open again under senders whose look at the mode may be behind by both.
+/// The slots close and reopen under senders whose view of the mode may be stale by both changes.
 fn slots_close_and_open(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     let other = sender.clone();
@@ -332,14 +332,14 @@ fn order_is_kept_while_the_slots_close_and_open_again() {
     explore(|| slots_close_and_open(None));
 }
 
-/// Stale looks are loom's.
+/// Only loom models stale reads.
 #[cfg(loom)]
 #[test]
 fn a_stale_look_trusted_would_be_noticed() {
     finds_a_fault(|| slots_close_and_open(Some(MailboxFault::TrustTheFirstLook)));
 }
 
-/// The slots come and go by themselves.
+/// The slots open and close by themselves.
 fn to_and_fro(mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(NERVOUS, mistake);
     let other = sender.clone();
@@ -357,13 +357,13 @@ fn order_is_kept_while_the_slots_come_and_go() {
     explore(|| to_and_fro(None));
 }
 
-/// Also shows that the model above gets as far as closing slots that hold something.
+/// Also shows that the model above reaches the closing of slots that hold messages.
 #[test]
 fn slots_forgotten_on_the_way_would_be_noticed() {
     finds_a_fault(|| to_and_fro(Some(MailboxFault::ForgetTheSlots)));
 }
 
-/// The receiver closes while a sender sends: each message is received, or refused and then all after it.
+/// The receiver closes while a sender sends: each message is received, or it and all later messages are refused.
 fn closed_while_sending(are_open: bool, mistake: Option<MailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, mistake);
     if are_open {
@@ -396,7 +396,8 @@ fn a_close_that_leaves_slots_open_would_be_noticed() {
     finds_a_fault(|| closed_while_sending(true, Some(MailboxFault::LeaveSlotsOpen)));
 }
 
-/// The receiver goes while a sender sends. The sender stays, and with it the queues: what is in them would be, too.
+/// The receiver is dropped while a sender sends. The sender keeps the queues alive, and with them any message left in
+/// them.
 fn receiver_goes(mistake: Option<MailboxFault>) {
     let (sender, receiver) = mailbox(QUIET, mistake);
     receiver.shared().open_now();
@@ -423,7 +424,7 @@ fn a_mailbox_left_open_by_its_receiver_would_be_noticed() {
     finds_a_fault(|| receiver_goes(Some(MailboxFault::AbandonOpen)));
 }
 
-/// Several messages under one lock, more than fit.
+/// A sender sends several messages under one lock, more than fit.
 fn list_is_sent(mistake: Option<MailboxFault>) {
     let options = MailboxOptions { credits: 2, slot_credits: 2, ..QUIET };
     let (sender, mut receiver) = mailbox(options, mistake);
@@ -452,8 +453,8 @@ fn the_rest_of_a_list_forgotten_would_be_noticed() {
     finds_a_fault(|| list_is_sent(Some(MailboxFault::ForgetTheRest)));
 }
 
-/// Room for one message, and two senders that each have one: whoever is refused is given a slot, although nobody
-/// receives.
+/// There is room for one message, and each of two senders has one: the refused sender gets a slot, although the
+/// receiver does not receive.
 fn refused_for_want_of_room(mistake: Option<MailboxFault>) {
     let options = MailboxOptions { credits: 1, contended_weight: 1, parallel_from: 1, ..QUIET };
     let (sender, mut receiver) = mailbox(options, mistake);
@@ -463,7 +464,7 @@ fn refused_for_want_of_room(mistake: Option<MailboxFault>) {
             if sender.try_send((number, 0)).is_err() {
                 sender.try_send((number, 0)).unwrap();
             }
-            // Only several senders have slots: it stays until the other is done.
+            // Slots need several senders: keep this one until the other is done.
             sender
         })
     });

@@ -1,28 +1,28 @@
-//! How large a mailbox gets, and when it goes parallel.
+//! The options of a mailbox.
 
-/// How many messages may wait, and when senders are given slots of their own.
+/// The capacity of a mailbox, and the conditions under which senders get their own slots.
 ///
-/// With the defaults a mailbox holds at most 1,024 messages, or 64 × 1,024 in slots, and as many again in the
-/// receiver's hands. Where a message owns memory, fewer are better: a backlog that fits a core's cache is
-/// received several times faster than a cold one, and a sender that is refused early loses nothing by it.
+/// With the defaults a mailbox holds at most 1,024 messages, or 64 × 1,024 in slots, and the receiver may hold as many
+/// again. Where a message owns memory, use smaller limits: a backlog that fits a core's cache is received several
+/// times faster than a cold one, and early refusal costs a sender nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MailboxOptions {
-    /// Messages that wait in the single queue; at least 1.
+    /// The largest number of messages waiting in the single queue; at least 1.
     pub credits: usize,
-    /// Messages that wait in each slot; at least 1.
+    /// The largest number of messages waiting in each slot; at least 1.
     pub slot_credits: usize,
-    /// What a sender that finds the lock taken, or no room, adds to the contention; another takes 1 off.
+    /// The contention that a sender adds when it finds the lock taken, or no room; each other send subtracts 1.
     ///
-    /// With 1 the contention must be above half of all sends to rise, which two cores never reach: there a
-    /// lock is mostly found taken when its holder was interrupted. With 8 it rises from a ninth on.
+    /// With 1, contention rises only if more than half of all sends meet it. Two cores never reach that: there a
+    /// sender mostly finds the lock taken because its holder was interrupted. With 8, contention rises from one send
+    /// in nine.
     pub contended_weight: u32,
-    /// The contention at which the slots are opened; never with a single sender.
+    /// The contention at which the slots open; they never open for a single sender.
     pub parallel_from: u32,
-    /// After how many visits that brought something, or ended in sleep, the receiver looks back whether the
-    /// slots are worth while.
+    /// The number of visits to open slots, with messages or before sleep, after which the receiver reviews the slots.
     pub review_after: u32,
-    /// The slots are closed when those visits brought fewer messages than this on average, or when one sender
-    /// is left.
+    /// A review closes the slots if its visits brought fewer messages than this on average, or if only one sender is
+    /// left.
     pub parallel_below: u32,
 }
 
@@ -40,12 +40,12 @@ impl Default for MailboxOptions {
 }
 
 impl MailboxOptions {
-    /// The defaults with room for `n` messages in the single queue and in each slot.
+    /// Returns the defaults with room for `n` messages in the single queue and in each slot.
     pub fn with_credits(n: usize) -> Self {
         Self { credits: n, slot_credits: n, ..Self::default() }
     }
 
-    /// A queue without room would never pass anything on.
+    /// Raises both credits to at least 1: a queue without room would never pass a message on.
     pub(super) fn clamp_credits(self) -> Self {
         let credits = self.credits.max(1);
         let slot_credits = self.slot_credits.max(1);

@@ -1,4 +1,4 @@
-//! The receiver's side.
+//! The receiving half of a mailbox.
 
 #[cfg(not(any(loom, shuttle)))]
 use std::time::{Duration, Instant};
@@ -20,19 +20,19 @@ use super::{
 };
 use crate::primitive::{Arc, thread};
 
-/// Receives from a mailbox. It takes whole queues and hands out their messages one by one.
+/// The receiver of a mailbox. It takes whole queues and returns their messages one by one.
 ///
-/// *Order*: what it took from the single queue comes before what it took from the slots; each in order.
+/// *Order*: messages of the single queue come before those taken from the slots; each queue in order.
 pub struct Receiver<T> {
     shared: Arc<MailboxShared<T>>,
-    /// Taken from the single queue.
+    /// Messages taken from the single queue.
     single: VecDeque<T>,
-    /// Taken from the slots.
+    /// Messages taken from the slots.
     slots: TakenMessages<T>,
-    /// Visits to open slots since the last review, and what they brought.
+    /// Visits to open slots since the last review, and the messages that they brought.
     n_visits: u32,
     n_messages: usize,
-    /// The last visit brought few: the next is better made a little later.
+    /// True if the last visit brought few messages: the next visit is delayed a little.
     is_early: bool,
 }
 
@@ -48,9 +48,9 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The next message; waits for it by spinning a few microseconds and then parking the thread.
+    /// Receives the next message; waits for it by spinning a few microseconds and then parking the thread.
     ///
-    /// `None` when nothing waits and nothing will come.
+    /// Returns `None` if the mailbox is empty and no message will come.
     #[inline]
     pub fn recv(&mut self) -> Option<T> {
         match self.pop() {
@@ -65,12 +65,12 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The next message, if it comes within `timeout`.
+    /// Receives the next message, if it comes within `timeout`.
     ///
     /// # Errors
     ///
-    /// [`Timeout`](RecvTimeoutError::Timeout), or [`Closed`](RecvTimeoutError::Closed) when nothing waits and
-    /// nothing will come.
+    /// Returns [`Timeout`](RecvTimeoutError::Timeout), or [`Closed`](RecvTimeoutError::Closed) if the mailbox is empty
+    /// and no message will come.
     #[cfg(not(any(loom, shuttle)))]
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         match self.pop() {
@@ -82,11 +82,11 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The next message, if it waits.
+    /// Receives the next message, if there is one.
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryRecvError::Empty), or [`Closed`](TryRecvError::Closed) when nothing will come.
+    /// Returns [`Empty`](TryRecvError::Empty), or [`Closed`](TryRecvError::Closed) if no message will come.
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         loop {
             if let Some(message) = self.pop() {
@@ -102,10 +102,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The next message; `None` when nothing waits and nothing will come.
+    /// Receives the next message; `None` if the mailbox is empty and no message will come.
     ///
-    /// *Cancel safety*: dropping the future loses no message. It counts nothing against a task's budget: a loop
-    /// over a mailbox that never gets empty should yield now and then.
+    /// *Cancel safety*: dropping the future loses no message. The future does not use up a task's budget: a loop over
+    /// a mailbox that never gets empty should yield now and then.
     pub fn recv_async(&mut self) -> impl Future<Output = Option<T>> + Send + '_
     where
         T: Send,
@@ -113,7 +113,8 @@ impl<T> Receiver<T> {
         poll_fn(|context| self.poll_recv(context))
     }
 
-    /// The next message, `None` when nothing will come, or the task is woken once when there is one.
+    /// Returns the next message, or `None` if no message will come; otherwise has the task woken once for the next
+    /// message.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         loop {
             if let Some(message) = self.pop() {
@@ -129,10 +130,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Has `waker` woken once, when a message comes or the last sender has gone, if nothing waits.
+    /// Registers `waker`, if the mailbox is empty, to be woken once: by a message, or when the last sender is dropped.
     ///
-    /// `true`: nothing waits, and the waker will be woken. `false`: do not sleep, there is something to
-    /// receive or nothing ever will be. This is how a thread waits that sleeps in an event loop of its own:
+    /// Returns true if the mailbox is empty and the waker will be woken. Returns false if the caller must not sleep:
+    /// there is a message, or no message will ever come. This is for a thread that sleeps in its own event loop:
     ///
     /// ```
     /// # use lineside_sync::mailbox::{self, MailboxOptions};
@@ -164,7 +165,7 @@ impl<T> Receiver<T> {
             && self.try_sleep(WaitingReceiver::Task(waker.clone())) == SleepDecision::Sleep
     }
 
-    /// Waits until something can be received at once; `false` when nothing ever will be.
+    /// Waits until a message can be received at once. Returns false if no message will ever come.
     pub fn wait_ready(&mut self) -> bool {
         if self.is_ready_soon() {
             return true;
@@ -181,11 +182,11 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits until something can be received at once, but not for longer than `timeout`.
+    /// Waits until a message can be received at once, at most for `timeout`.
     ///
     /// # Errors
     ///
-    /// As of [`recv_timeout`](Self::recv_timeout).
+    /// Returns the errors of [`recv_timeout`](Self::recv_timeout).
     #[cfg(not(any(loom, shuttle)))]
     #[expect(clippy::disallowed_methods, reason = "a thread is parked by the real clock")]
     pub fn wait_ready_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
@@ -207,10 +208,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// What can be received at once, at least a queue full if anything waits; never waits.
+    /// Returns the messages that can be received at once, at least one queue if any message waits; never waits.
     ///
-    /// *Cost*: a visit if nothing is left of the last one, then a move per message. What is not taken from the
-    /// iterator stays.
+    /// *Cost*: a visit if no message is left of the last one, then a move per message. Messages not taken from the
+    /// iterator stay in the receiver.
     pub fn drain(&mut self) -> Drain<'_, T> {
         if self.has_nothing_in_hand() {
             self.collect_queues();
@@ -218,12 +219,12 @@ impl<T> Receiver<T> {
         Drain { receiver: self }
     }
 
-    /// Takes no more: senders are told. What was accepted before can still be received.
+    /// Closes the mailbox: sends fail from now on. Messages accepted before can still be received.
     pub fn close(&mut self) {
         self.shared.close();
     }
 
-    /// Whether the senders have slots of their own, because they contended.
+    /// Returns true if the senders have their own slots, because they contended.
     pub fn is_parallel(&self) -> bool {
         self.shared.is_parallel()
     }
@@ -233,7 +234,7 @@ impl<T> Receiver<T> {
         self.single.is_empty() && self.slots.is_empty()
     }
 
-    /// The next message in hand.
+    /// Returns the next of the messages already taken.
     #[inline]
     fn pop(&mut self) -> Option<T> {
         if self.shared.mistakes.injects_fault(MailboxFault::SlotsFirst) && !self.slots.is_empty() {
@@ -245,11 +246,11 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes all that waits; tells whether that is anything. Hands must be empty.
+    /// Takes all waiting messages; returns true if there were any. The receiver must hold no messages.
     ///
-    /// The slots are visited first and handed out last. A sender's messages are in the single queue before it
-    /// got a slot, so whoever's message is found in a slot has older ones only in the single queue, which is
-    /// taken after it; and has newer ones there only after this receiver closed the slots.
+    /// The slots are visited first and handed out last. A sender's messages are in the single queue before it gets a
+    /// slot. So if a message is found in a slot, older messages of its sender can only be in the single queue, which
+    /// is taken after the slot. Newer ones get there only after this receiver has closed the slots.
     fn collect_queues(&mut self) -> bool {
         let slots = self.shared.slots_if_open();
         let from_slots = slots.map_or(0, |slots| slots.take_queues(&mut self.slots));
@@ -264,7 +265,7 @@ impl<T> Receiver<T> {
         let mut single = self.shared.single.lock();
         mem::swap(&mut single.queue, &mut self.single);
         if review.is_some_and(|too_little| too_little || single.n_senders < 2) {
-            // After the swap: what is found in the slots now is newer than what was taken from them.
+            // After the swap: messages found in the slots now are newer than those taken from them.
             self.shared.close_slots(&mut single);
         }
         drop(single);
@@ -273,15 +274,15 @@ impl<T> Receiver<T> {
         n_messages > 0
     }
 
-    /// Goes to sleep if there is nothing to receive. Hands must be empty.
+    /// Goes to sleep if there is nothing to receive. The receiver must hold no messages.
     fn try_sleep(&mut self, waiting: WaitingReceiver) -> SleepDecision {
         let is_parallel = self.shared.slots_if_open().is_some();
         let review = if is_parallel { self.review_slots(0) } else { None };
         self.shared.try_sleep(waiting, review == Some(true))
     }
 
-    /// Counts a visit to open slots; now and then tells whether the last ones brought too little to be worth
-    /// slots.
+    /// Counts a visit to open slots. When a review is due, returns true if the visits brought too few messages to
+    /// justify slots.
     fn review_slots(&mut self, n_messages: usize) -> Option<bool> {
         let options = self.shared.options;
         self.n_visits += 1;
@@ -296,10 +297,10 @@ impl<T> Receiver<T> {
         Some(is_too_little)
     }
 
-    /// Whether something is in hand, or comes within a few microseconds.
+    /// Returns true if a message is held, or comes within a few microseconds.
     ///
-    /// A receiver that runs after every single message keeps the queue's cache lines moving between two cores:
-    /// after a visit that brought few it lets some gather.
+    /// A receiver that runs after every single message keeps the queue's cache lines moving between two cores. So
+    /// after a visit that brought few messages it lets some gather.
     fn is_ready_soon(&mut self) -> bool {
         if !self.has_nothing_in_hand() {
             return true;
@@ -327,23 +328,23 @@ impl<T> Receiver<T> {
         &self.shared
     }
 
-    /// As a review does that finds too little.
+    /// Closes the slots, as a review with too few messages does.
     pub(super) fn close_slots(&mut self) {
         self.shared.close_slots(&mut self.shared.single.lock());
     }
 }
 
-/// Fewer messages than this are few for a visit.
+/// A visit with fewer messages than this brought few.
 const FEW: usize = 64;
-/// Pauses after a visit that brought few: about half a microsecond.
+/// The pauses after a visit that brought few messages: about half a microsecond.
 #[cfg(not(any(loom, shuttle)))]
 const GATHER: u32 = 16;
-/// Visits before the thread is parked, with growing pauses and then yields between them.
+/// The visits before the thread is parked, with growing pauses and then yields between them.
 #[cfg(not(any(loom, shuttle)))]
 const LOOKS: u32 = 10;
 
 impl<T> Drop for Receiver<T> {
-    /// Closes, and drops what was accepted but not received.
+    /// Closes the mailbox, and drops the messages that were accepted but not received.
     fn drop(&mut self) {
         // Without the lock: destructors are foreign code.
         drop(self.shared.abandon_receiver());
@@ -357,7 +358,7 @@ impl<T> fmt::Debug for Receiver<T> {
     }
 }
 
-/// Messages that can be received at once.
+/// An iterator over the messages that can be received at once.
 #[derive(Debug)]
 pub struct Drain<'a, T> {
     receiver: &'a mut Receiver<T>,

@@ -1,4 +1,4 @@
-//! The senders' side.
+//! The sending half of a mailbox.
 
 use std::{collections::VecDeque, fmt};
 
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::primitive::Arc;
 
-/// Sends to a mailbox; every clone is a sender of its own.
+/// A sender of a mailbox; every clone is a separate sender.
 ///
-/// May be used from several threads at once, but only what one of them sends after another is in order.
+/// Several threads may share a sender, but only one thread's successive messages are in order.
 pub struct Sender<T> {
     shared: Arc<MailboxShared<T>>,
-    /// Its slot, once senders contend.
+    /// The sender's slot, used once senders contend.
     slot: usize,
 }
 
@@ -24,15 +24,15 @@ impl<T> Sender<T> {
         Self { slot: shared.add_sender(), shared: Arc::clone(shared) }
     }
 
-    /// Sends, or gives the message back at once.
+    /// Sends the message, or returns it at once.
     ///
-    /// *Guarantee*: after `Ok` the message is received exactly once, after what this sender sent before; the
-    /// receiver is woken if it sleeps. *Cost*: one short lock and an append.
+    /// *Guarantee*: after `Ok` the message is received exactly once, after the earlier messages of this sender; a
+    /// sleeping receiver is woken. *Cost*: one short lock and an append.
     ///
     /// # Errors
     ///
-    /// [`Full`](TrySendError::Full) when this sender's queue holds as many messages as it may,
-    /// [`Closed`](TrySendError::Closed) when nobody will receive.
+    /// Returns [`Full`](TrySendError::Full) if this sender's queue holds as many messages as it may,
+    /// [`Closed`](TrySendError::Closed) if the receiver is closed or dropped.
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let mut message = Some(message);
@@ -52,15 +52,15 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends as many as there is room for, in order, under one lock; what was not accepted stays.
+    /// Sends as many messages as fit, in order, under one lock; the rest stays in `messages`.
     ///
-    /// *Guarantee* of each message as of [`try_send`](Self::try_send). *Cost*: one short lock and an append of
-    /// each.
+    /// *Guarantee* for each message as in [`try_send`](Self::try_send). *Cost*: one short lock, and an append per
+    /// message.
     ///
     /// # Errors
     ///
-    /// [`Full`](TrySendError::Full) when some stayed, [`Closed`](TrySendError::Closed) when nobody will
-    /// receive and all did.
+    /// Returns [`Full`](TrySendError::Full) if some messages did not fit, [`Closed`](TrySendError::Closed) if the
+    /// receiver is closed or dropped; then all messages stay.
     pub fn try_send_all(&self, messages: &mut VecDeque<T>) -> Result<(), TrySendError<()>> {
         if messages.is_empty() {
             return Ok(());
@@ -78,13 +78,13 @@ impl<T> Sender<T> {
         if messages.is_empty() { Ok(()) } else { Err(TrySendError::Full(())) }
     }
 
-    /// Sends, and keeps the thread until there is room: spins, yields, then sleeps 100 µs at a time.
+    /// Sends the message; blocks the thread until there is room: spins, yields, then sleeps 100 µs at a time.
     ///
-    /// For threads, not for tasks: those try again after a while.
+    /// For threads, not for tasks: a task should use [`try_send`](Self::try_send) again later.
     ///
     /// # Errors
     ///
-    /// When nobody will receive.
+    /// Returns an error if the receiver is closed or dropped.
     #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         match self.try_send(message) {
@@ -108,7 +108,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Whether the receiver takes no more, for good.
+    /// Returns true if the receiver is closed or dropped, permanently.
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
     }
@@ -122,7 +122,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Clone for Sender<T> {
-    /// Another sender, with an order of its own.
+    /// Creates a separate sender, whose messages have their own order.
     fn clone(&self) -> Self {
         Self::from_shared(&self.shared)
     }

@@ -1,6 +1,6 @@
-//! What the senders and the receiver share: the single queue, who waits for it, and the slots once they are open.
+//! The state shared by senders and receiver: the single queue, the waiting receiver, and the slots once they are open.
 //!
-//! Everything but the slots is under one lock. Lock order: the single queue's, then a slot's.
+//! Everything except the slots is under one lock. Lock order: the single queue's, then a slot's.
 
 use std::{collections::VecDeque, mem, sync::OnceLock, task::Waker};
 
@@ -27,7 +27,7 @@ use crate::primitive::{
     thread::Thread,
 };
 
-/// Who waits for a message.
+/// The receiver's thread or task that waits for a message.
 #[derive(Debug)]
 pub(super) enum WaitingReceiver {
     Nobody,
@@ -45,15 +45,15 @@ impl WaitingReceiver {
     }
 }
 
-/// The queue of all senders while they do not contend, and what only its lock's holder may know.
+/// The queue of all senders while they do not contend, and the state that only the lock's holder may access.
 #[derive(Debug)]
 pub(super) struct SingleQueue<T> {
     pub(super) queue: VecDeque<T>,
     waiting: WaitingReceiver,
     contention: u32,
-    /// The slots are open. Changes to true by a sender, to false by the receiver.
+    /// True while the slots are open. A sender sets it, the receiver clears it.
     is_parallel: bool,
-    /// The receiver takes no more.
+    /// True once the receiver accepts no more messages.
     is_closed: bool,
     pub(super) n_senders: usize,
     next_slot: usize,
@@ -62,22 +62,22 @@ pub(super) struct SingleQueue<T> {
 #[derive(Debug)]
 pub(super) struct MailboxShared<T> {
     pub(super) options: MailboxOptions,
-    /// [`SingleQueue::is_parallel`], to be looked at without the lock: may be behind.
+    /// A copy of [`SingleQueue::is_parallel`], read without the lock: may be stale.
     is_parallel: AtomicBool,
-    /// Made when first needed, under the single queue's lock; seen by who has seen `is_parallel`.
+    /// Created on first use, under the single queue's lock; visible to a thread that has seen `is_parallel` true.
     slots: OnceLock<Box<SlotArray<T>>>,
     pub(super) mistakes: FaultInjection,
     pub(super) single: CachePadded<SpinLock<SingleQueue<T>>>,
 }
 
-/// What a receiver finds that wants to go to sleep.
+/// The outcome when a receiver wants to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SleepDecision {
-    /// Something waits.
+    /// A message waits.
     Ready,
-    /// Nothing waits and nothing will come.
+    /// The mailbox is empty and no message will come.
     Closed,
-    /// It may sleep: it will be woken.
+    /// The receiver may sleep: it will be woken.
     Sleep,
 }
 
@@ -105,10 +105,10 @@ impl<T> MailboxShared<T> {
         }
     }
 
-    /// The slots, if they seem to be open.
+    /// Returns the slots, if they seem to be open.
     #[inline]
     pub(super) fn slots_if_open(&self) -> Option<&SlotArray<T>> {
-        // Acquire: who sees them open also sees them made.
+        // Acquire: a thread that sees them open also sees them created.
         if self.is_parallel.load(Ordering::Acquire) {
             self.slots.get().map(|slots| &**slots)
         } else {
@@ -116,8 +116,8 @@ impl<T> MailboxShared<T> {
         }
     }
 
-    /// Lets `fill` append to the queue of the sender whose slot is `at`, given how many messages may wait
-    /// there; refuses once the receiver is closed.
+    /// Lets `fill` append to the queue of a sender with slot `at`, within the credits given to `fill`; returns an
+    /// error if the receiver is closed.
     #[inline]
     pub(super) fn append_messages(
         &self,
@@ -134,7 +134,7 @@ impl<T> MailboxShared<T> {
                         }
                         return Ok(());
                     }
-                    // The receiver is closing them, or has: wait for it.
+                    // The receiver is closing the slots, or has closed them: wait for the single queue's lock.
                     AppendOutcome::Closed => {}
                 }
             }
@@ -145,14 +145,15 @@ impl<T> MailboxShared<T> {
             if single.is_closed {
                 return Err(TrySendError::Closed(()));
             }
-            // The look without the lock may be behind by a closing and an opening: a message in the single
-            // queue would then overtake one of the same sender in a slot.
+            // The read without the lock may be stale by a closing and an opening: a message in the single queue would
+            // then overtake an earlier one of the same sender in a slot.
             if single.is_parallel && !self.mistakes.injects_fault(MailboxFault::TrustTheFirstLook) {
                 continue;
             }
             let n_before = single.queue.len();
             fill(&mut single.queue, self.options.credits);
-            // Senders compete for the lock, and for room: whoever floods a slot leaves the others theirs.
+            // Senders compete for the lock and for room; with slots, a sender that floods its own leaves the others
+            // theirs.
             let is_refused = single.queue.len() == n_before
                 && !self.mistakes.injects_fault(MailboxFault::RefusalsUncounted);
             let is_free = was_free && !is_refused;
@@ -169,7 +170,7 @@ impl<T> MailboxShared<T> {
         }
     }
 
-    /// Gives senders their slots. What is in the single queue is older than what will be in them.
+    /// Opens the slots. Messages in the single queue are older than any that will be in the slots.
     #[cold]
     fn assign_slots(&self, single: &mut SingleQueue<T>) {
         if single.is_parallel {
@@ -181,10 +182,10 @@ impl<T> MailboxShared<T> {
         self.is_parallel.store(true, Ordering::Release);
     }
 
-    /// Turns back to the single queue, which is left holding also what the slots held.
+    /// Closes the slots, and moves their messages to the single queue.
     ///
-    /// Under the single queue's lock from before the first slot is closed until all are empty: a sender that
-    /// finds its slot closed waits for that lock, and so comes after what it sent before.
+    /// The caller holds the single queue's lock from before the first slot is closed until all are empty. A sender
+    /// that finds its slot closed waits for that lock, so its next message comes after its earlier ones.
     #[cold]
     pub(super) fn close_slots(&self, single: &mut SingleQueue<T>) {
         let Some(slots) = self.slots.get() else { return };
@@ -198,15 +199,15 @@ impl<T> MailboxShared<T> {
         self.is_parallel.store(false, Ordering::Release);
     }
 
-    /// Wakes the receiver if it sleeps. The lock orders this after or before its last look.
+    /// Wakes the receiver if it sleeps. The lock orders this call after or before the receiver's last check.
     #[cold]
     fn wake_if_sleeping(&self) {
         wake_and_unlock(self.single.lock());
     }
 
-    /// Goes to sleep, unless there is something to receive, or never will be.
+    /// Puts the receiver to sleep, unless there is a message to receive, or no message will come.
     ///
-    /// Whoever waited before is forgotten. `close_slots` turns back to the single queue first.
+    /// Replaces an earlier waiting thread or task. `close_slots` closes the slots first.
     pub(super) fn try_sleep(&self, waiting: WaitingReceiver, close_slots: bool) -> SleepDecision {
         let mut single = self.single.lock();
         if close_slots && single.is_parallel {
@@ -230,7 +231,7 @@ impl<T> MailboxShared<T> {
         SleepDecision::Sleep
     }
 
-    /// What a receiver with empty hands finds.
+    /// Returns the outcome for a receiver that holds no messages.
     pub(super) fn decide_sleep(&self) -> SleepDecision {
         self.decide_sleep_locked(&self.single.lock())
     }
@@ -245,14 +246,14 @@ impl<T> MailboxShared<T> {
         }
     }
 
-    /// Takes no more; what was accepted waits in the single queue.
+    /// Closes the mailbox; accepted messages wait in the single queue.
     pub(super) fn close(&self) {
         let mut single = self.single.lock();
         single.is_closed = true;
         self.close_slots(&mut single);
     }
 
-    /// The receiver goes: takes no more, and hands over what was accepted and who waited.
+    /// Closes the mailbox as its receiver is dropped; returns the accepted messages and the waiting thread or task.
     pub(super) fn abandon_receiver(&self) -> (VecDeque<T>, WaitingReceiver) {
         let mut single = self.single.lock();
         single.is_closed = !self.mistakes.injects_fault(MailboxFault::AbandonOpen);
@@ -269,7 +270,7 @@ impl<T> MailboxShared<T> {
         self.single.lock().is_parallel
     }
 
-    /// A new sender: which slot it has. Every slot has one before any has two.
+    /// Adds a sender and returns its slot. Slots are assigned in turn.
     pub(super) fn add_sender(&self) -> usize {
         let mut single = self.single.lock();
         single.n_senders += 1;
@@ -278,7 +279,7 @@ impl<T> MailboxShared<T> {
         at
     }
 
-    /// A sender goes; the last one tells the receiver.
+    /// Removes a sender; removing the last one wakes the receiver.
     pub(super) fn remove_sender(&self) {
         let mut single = self.single.lock();
         single.n_senders -= 1;
@@ -288,7 +289,7 @@ impl<T> MailboxShared<T> {
     }
 }
 
-/// Wakes whoever waits, once, and without the lock: what a waker does is foreign code.
+/// Wakes the waiting receiver, once, and without the lock: a waker is foreign code.
 #[inline]
 fn wake_and_unlock<T>(mut single: Guard<'_, SingleQueue<T>>) {
     if let WaitingReceiver::Nobody = single.waiting {
@@ -301,7 +302,7 @@ fn wake_and_unlock<T>(mut single: Guard<'_, SingleQueue<T>>) {
 
 #[cfg(all(test, any(loom, shuttle)))]
 impl<T> MailboxShared<T> {
-    /// As contention does.
+    /// Opens the slots, as contention does.
     pub(super) fn open_now(&self) {
         let mut single = self.single.lock();
         if !single.is_closed {

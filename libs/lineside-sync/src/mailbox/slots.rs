@@ -1,4 +1,4 @@
-//! The slots: a queue per sender, and a set of those that hold something.
+//! The slots: a queue per sender, and the set of slots that hold messages.
 
 use std::{collections::VecDeque, mem};
 
@@ -7,48 +7,48 @@ use crossbeam_utils::CachePadded;
 use super::shared::SpinLock;
 use crate::primitive::atomic::{AtomicU64, Ordering};
 
-/// How many slots there are; at most the bits of a word.
+/// The number of slots; at most the bits of a word.
 pub(super) const SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// A sender's queue while senders contend.
 #[derive(Debug)]
 struct SenderSlot<T> {
     queue: VecDeque<T>,
-    /// A closed slot takes nothing: its senders go to the single queue.
+    /// A closed slot accepts nothing: its senders use the single queue.
     is_open: bool,
 }
 
-/// All the slots, each on a cache line of its own.
+/// All slots, each on its own cache line.
 #[derive(Debug)]
 pub(super) struct SlotArray<T> {
-    /// A bit per slot that was empty and got something. Set under the slot's lock, so that a closed slot is
-    /// never marked again.
+    /// A bit per slot that was empty and got a message. Set under the slot's lock, so that a closed slot is never
+    /// marked again.
     marked: CachePadded<AtomicU64>,
     slots: Box<[CachePadded<SpinLock<SenderSlot<T>>>]>,
 }
 
-/// What became of an attempt to append to a slot.
+/// The outcome of an attempt to append to a slot.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AppendOutcome {
     /// The slot is closed.
     Closed,
-    /// Nothing more to do.
+    /// Appended; the sender has nothing more to do.
     Appended,
-    /// The set of marked slots was empty before: the receiver may be asleep.
+    /// Appended, and no slot was marked before: the receiver may be asleep.
     AppendedFirst,
 }
 
-/// What the receiver has in its hands of each slot.
+/// The messages that the receiver has taken from the slots.
 #[derive(Debug)]
 pub(super) struct TakenMessages<T> {
-    /// A bit per queue that holds something.
+    /// A bit per queue that holds messages.
     marked: u64,
-    /// As many as slots once they were open, none before.
+    /// One queue per slot once the slots were open, none before.
     queues: Vec<VecDeque<T>>,
 }
 
 impl<T> SlotArray<T> {
-    /// Closed and empty slots.
+    /// Creates closed and empty slots.
     pub(super) fn new() -> Self {
         let slot = || SenderSlot { queue: VecDeque::new(), is_open: false };
         let slots = (0..SLOTS).map(|_| CachePadded::new(SpinLock::new(slot()))).collect();
@@ -69,20 +69,20 @@ impl<T> SlotArray<T> {
         }
         let was_empty = slot.queue.is_empty();
         fill(&mut slot.queue);
-        // Release: who finds the mark also finds what was done before it. Only the first of all marks owes
-        // the receiver a look whether it sleeps; all that follow until it comes find theirs.
+        // Release: a thread that finds the mark also finds the writes before it. Only the first mark must check for a
+        // sleeping receiver; until the receiver's next visit it finds all further marks.
         match was_empty && self.marked.fetch_or(1 << at, Ordering::AcqRel) == 0 {
             true => AppendOutcome::AppendedFirst,
             false => AppendOutcome::Appended,
         }
     }
 
-    /// Whether a slot was marked since the last visit.
+    /// Returns true if a slot was marked since the last visit.
     pub(super) fn has_marked_slot(&self) -> bool {
         self.marked.load(Ordering::Acquire) != 0
     }
 
-    /// Swaps the queues of marked slots with the empty ones in `taken`; tells how many messages came.
+    /// Swaps the queues of marked slots with the empty ones in `taken`; returns the number of messages taken.
     ///
     /// `taken` must be empty.
     pub(super) fn take_queues(&self, taken: &mut TakenMessages<T>) -> usize {
@@ -111,7 +111,7 @@ impl<T> SlotArray<T> {
         }
     }
 
-    /// Closes every slot, moves what it holds to the end of `queue` and gives its memory back.
+    /// Closes every slot, moves its messages to the end of `queue` and frees its memory.
     pub(super) fn close_all(&self, queue: &mut VecDeque<T>) {
         for slot in &self.slots {
             let mut slot = slot.lock();
@@ -136,7 +136,7 @@ impl<T> TakenMessages<T> {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
-    /// The next message: slot by slot, in order within each.
+    /// Returns the next message: slot by slot, in order within each.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
         if self.marked == 0 {
@@ -151,7 +151,7 @@ impl<T> TakenMessages<T> {
         message
     }
 
-    /// Gives the memory back that closed slots left, if nothing is in it.
+    /// Frees the memory of the queues, if they are empty. For use once the slots are closed.
     pub(super) fn release_memory(&mut self) {
         if self.marked == 0 && !self.queues.is_empty() {
             self.queues = Vec::new();

@@ -1,13 +1,13 @@
-//! What a ring no longer holds, kept aside until its lock is released.
+//! Items removed from a ring, held until its lock is released.
 
 use std::sync::Arc;
 
-/// Bound: what one holder of the lock takes from the ring.
+/// The removed items. Bound: the items that one holder of the lock removes from the ring.
 #[derive(Debug)]
 pub(super) enum FreedItems<T: ?Sized> {
-    /// Nobody waits for a lock: dropped at once.
+    /// The ring is not shared: items are dropped at once.
     AtOnce,
-    /// One is the usual number, and takes no allocation.
+    /// The removed items. A single one, the usual number, takes no allocation.
     Later(Option<Arc<T>>, Vec<Arc<T>>),
 }
 
@@ -25,7 +25,7 @@ impl<T: ?Sized> FreedItems<T> {
         }
     }
 
-    /// What is to be dropped, once the lock is released.
+    /// Takes the items, to be dropped once the lock is released.
     pub(super) fn take_items(&mut self) -> Self {
         match self {
             Self::AtOnce | Self::Later(None, _) => Self::AtOnce,

@@ -1,17 +1,17 @@
-//! A bounded log of shared entries: the oldest is overwritten, readers stand in it by cursor.
+//! A bounded log of shared entries: a full log overwrites its oldest, and each reader has a cursor.
 //!
-//! [`Ring`] is the log itself, for one thread. [`SharedRing`] puts it, alone or with what else belongs under
-//! the same lock, behind one short lock, and answers "is there anything new?" without it.
+//! [`Ring`] is the log itself, for one thread. [`SharedRing`] puts it, alone or together with related state, behind
+//! one short lock, and checks for news without the lock.
 //!
 //! # Guarantees
-//! - *Order*: offsets rise strictly. They need not be consecutive: a log may see only some of a sequence.
-//! - *Delivery*: a reader whose cursor the log covers is given every entry after it, once. One that was
-//!   overtaken is told so, with the exact number of entries overwritten wherever that can be known.
-//! - *Bounds*: entries, bytes and age, by [`RingBounds`]. What was appended since [`Ring::start_batch`] is kept
-//!   whole, unless it is too old: one large batch leaves no attentive reader behind.
-//! - *Cost*: an append is one slot of 16 bytes (24 for unsized items) and no allocation once the ring has grown; it grows
-//!   from [`SLOTS_MIN`] slots, and back. Taking is a clone of an `Arc` for each entry, under the lock;
-//!   walking what was taken, and dropping what was overwritten, is done without it.
+//! - *Order*: offsets strictly increase. They need not be consecutive: a log may see only a part of a sequence.
+//! - *Delivery*: a reader whose cursor the log covers gets every entry after it, once. A reader that was overtaken
+//!   learns so, with the exact number of overwritten entries wherever it can be known.
+//! - *Bounds*: entries, bytes and age, by [`RingBounds`]. The entries appended since [`Ring::start_batch`] all stay,
+//!   unless they are too old: one large batch does not overtake an attentive reader.
+//! - *Cost*: an append is one slot of 16 bytes (24 for unsized items) and no allocation once the ring has grown; it
+//!   grows from [`SLOTS_MIN`] slots, and shrinks again. A take is a clone of an `Arc` for each entry, under the lock;
+//!   walking the taken entries and dropping overwritten ones happens without it.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -46,56 +46,56 @@ use std::time::Duration;
 pub use self::plain::Ring;
 pub use self::shared::{HasRing, RingGuard, SharedRing};
 
-/// Slots that a ring starts with, and falls back to.
+/// The slots that a ring starts with, and shrinks back to.
 pub const SLOTS_MIN: usize = 4;
 
-/// What a ring must know of what it holds.
+/// The properties of an item that a ring needs.
 pub trait RingItem {
-    /// What it counts for against [`RingBounds::bytes`]. The same at every call.
+    /// Returns the item's share of [`RingBounds::bytes`]. Must be equal at every call.
     fn byte_size(&self) -> usize;
 
-    /// When it was made, by whatever clock [`RingBounds::since`] is of. By default it does not age.
+    /// Returns the creation time, by the clock of [`RingBounds::since`]. By default an item does not age.
     fn created_at(&self) -> Duration {
         Duration::MAX
     }
 }
 
-/// Plain values, which take their own size.
+/// Slices of plain values, which count their own size.
 impl<T: Copy> RingItem for [T] {
     fn byte_size(&self) -> usize {
         size_of_val(self)
     }
 }
 
-/// The same.
+/// Arrays of plain values, which count their own size.
 impl<T: Copy, const N: usize> RingItem for [T; N] {
     fn byte_size(&self) -> usize {
         size_of_val(self)
     }
 }
 
-/// What a ring may hold.
+/// The bounds of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct RingBounds {
-    /// Most entries.
+    /// The largest number of entries.
     pub entries: usize,
-    /// Most bytes, by [`RingItem::byte_size`].
+    /// The largest number of bytes, by [`RingItem::byte_size`].
     pub bytes: usize,
-    /// Entries made before this are dropped.
+    /// Entries created before this time are dropped.
     pub since: Duration,
 }
 
 impl RingBounds {
-    /// No bounds: for naming only those that there are.
+    /// No bounds, as a base for struct update syntax.
     pub const NONE: Self = Self { entries: usize::MAX, bytes: usize::MAX, since: Duration::ZERO };
 }
 
 /// One entry of a ring, shared with it.
 #[derive(Debug)]
 pub struct RingEntry<T: ?Sized> {
-    /// Its place in the sequence.
+    /// The entry's position in the sequence.
     pub offset: u64,
-    /// What was appended.
+    /// The appended item.
     pub item: Arc<T>,
 }
 
@@ -105,11 +105,11 @@ impl<T: ?Sized> Clone for RingEntry<T> {
     }
 }
 
-/// Where a reader is: it holds everything up to an offset.
+/// The position of a reader, which has everything up to an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingCursor {
     offset: u64,
-    /// How many entries the ring had ever had up to the offset; [`UNCOUNTED`] before the first take.
+    /// The number of entries that the ring ever had up to the offset; [`UNCOUNTED`] before the first take.
     entry: u64,
     /// The ring's version when this reader had everything; [`UNSEEN`] otherwise.
     version: u64,
@@ -119,26 +119,26 @@ const UNCOUNTED: u64 = u64::MAX;
 const UNSEEN: u64 = u64::MAX;
 
 impl RingCursor {
-    /// A reader who says that he holds everything up to `offset`.
+    /// Creates a cursor for a reader that has everything up to `offset`.
     pub const fn at_offset(offset: u64) -> Self {
         Self { offset, entry: UNCOUNTED, version: UNSEEN }
     }
 
-    /// Everything up to here is held.
+    /// Returns the offset up to which the reader has everything.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 }
 
-/// What a reader can no longer be given.
+/// The entries that a reader can no longer get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum MissedEntries {
-    /// Nothing.
+    /// The reader has missed nothing.
     Nothing,
-    /// So many entries after its cursor were overwritten before it took them. Exact.
+    /// The exact number of entries after the cursor that were overwritten before the reader took them.
     Entries(u64),
-    /// What came after its cursor was replaced as a whole ([`Ring::restate_up_to`], [`Ring::restart_from`]), or the
-    /// cursor was made from an offset whose successors the ring does not know the number of.
+    /// The entries after the cursor were replaced as a whole ([`Ring::restate_up_to`], [`Ring::restart_from`]), or the
+    /// cursor was created from an offset and the ring does not know how many entries followed it.
     Uncounted,
 }

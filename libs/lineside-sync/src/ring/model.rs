@@ -1,4 +1,4 @@
-//! What the log's lock and its version promise, in every interleaving.
+//! Models of the shared ring: the guarantees of its lock and its version in every interleaving.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use super::{MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, Sh
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::thread;
 
-/// A mistake that the models must notice.
+/// A fault that the models must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
     None,
-    /// A reader notes as seen the version that there is after it has taken, not the one it took.
+    /// A reader records the version after its take as seen, not the version that it took.
     VersionReadAfterTake,
-    /// A reader asks what it missed in one look, and takes in another.
+    /// A reader asks for missed entries under one lock, and takes entries under another.
     MissedAskedBefore,
 }
 
@@ -26,7 +26,7 @@ impl RingItem for Number {
     }
 }
 
-/// One reader looks twice while a ring of one entry is overwritten, and once more when all is over.
+/// One reader looks twice while a ring of one entry is overwritten, and once more at the end.
 fn reading_while_it_is_written(mistake: Mistake) {
     let mut log = SharedRing::new(Ring::new(0));
     log.mistake = mistake;
@@ -51,7 +51,7 @@ fn reading_while_it_is_written(mistake: Mistake) {
 
 struct Reader {
     cursor: RingCursor,
-    /// Entries taken or missed.
+    /// The number of entries taken or missed.
     accounted: u64,
     mistake: Mistake,
 }

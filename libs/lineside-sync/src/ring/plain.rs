@@ -1,8 +1,7 @@
 //! The ring itself, for one thread at a time.
 //!
-//! It keeps two marks beside its entries: `floor`, after which everything is here, and `lost`, before
-//! which a reader has truly missed something. They part when a restatement empties the ring: its readers
-//! need the state, but for them nothing is lost.
+//! It has two marks: it holds all entries after `floor`, and a reader before `lost` has truly missed entries. The
+//! marks differ after a restatement empties the ring: its readers need the state, but have lost nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,39 +12,39 @@ use super::{
     MissedEntries, RingBounds, RingCursor, RingEntry, RingItem, SLOTS_MIN, UNCOUNTED, UNSEEN,
 };
 
-/// A bounded run of entries, oldest overwritten first.
+/// A bounded run of entries that overwrites the oldest first.
 ///
-/// Not for several threads at once: see [`Shared`](super::SharedRing).
+/// For one thread at a time; see [`SharedRing`](super::SharedRing) for several threads.
 #[derive(Debug)]
 pub struct Ring<T: ?Sized> {
-    /// Bound: [`RingBounds`], and whatever the last batch brought.
+    /// Bound: [`RingBounds`], plus the last batch.
     entries: VecDeque<RingEntry<T>>,
     bytes: usize,
     floor: u64,
     lost: u64,
     top: u64,
-    /// Entries from here on are the last batch's and stay: else one large batch would leave an
-    /// attentive reader behind before it was even signaled.
+    /// Entries from here on belong to the last batch and stay: otherwise one large batch would overtake an attentive
+    /// reader before it was even signaled.
     batch_start: u64,
     version: u64,
-    /// How many entries there ever were before the oldest here.
+    /// The number of entries that the ring ever had before the oldest one here.
     before: u64,
-    /// Up to here what there was has been replaced, not overwritten.
+    /// Entries up to here were replaced, not overwritten.
     restated: u64,
-    /// Since here every offset has been an entry's.
+    /// From here on every offset has had an entry.
     whole_since: u64,
     slots_min: usize,
     pub(super) freed: FreedItems<T>,
 }
 
 impl<T: RingItem + ?Sized> Ring<T> {
-    /// An empty ring that covers everything after `floor`, with [`SLOTS_MIN`] slots.
+    /// Creates an empty ring that covers everything after `floor`, with [`SLOTS_MIN`] slots.
     pub fn new(floor: u64) -> Self {
         Self::with_slots(floor, SLOTS_MIN)
     }
 
-    /// An empty ring that never has fewer slots than these: for who knows that they will be used and would
-    /// rather not wait while it grows.
+    /// Creates an empty ring that never has fewer than `slots` slots, so that it need not grow while it fills up to
+    /// them.
     pub fn with_slots(floor: u64, slots: usize) -> Self {
         Self {
             entries: VecDeque::with_capacity(slots),
@@ -63,58 +62,58 @@ impl<T: RingItem + ?Sized> Ring<T> {
         }
     }
 
-    /// The offset of the newest entry, or the floor.
+    /// Returns the offset of the newest entry, or the floor.
     pub fn top_offset(&self) -> u64 {
         self.top
     }
 
-    /// The newest entry.
+    /// Returns the newest entry.
     pub fn newest_entry(&self) -> Option<&RingEntry<T>> {
         self.entries.back()
     }
 
-    /// The ring holds everything that came after this offset.
+    /// Returns the floor: the ring holds all entries after this offset.
     pub fn floor_offset(&self) -> u64 {
         self.floor
     }
 
-    /// Bytes of all entries, by [`RingItem::byte_size`].
+    /// Returns the bytes of all entries, by [`RingItem::byte_size`].
     pub fn byte_size(&self) -> usize {
         self.bytes
     }
 
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it holds none.
+    /// Returns true if the ring has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many entries have place without another allocation.
+    /// Returns the number of entries that fit without another allocation.
     pub fn slot_count(&self) -> usize {
         self.entries.capacity()
     }
 
-    /// Rises with every change that a reader might want to see: an append, a restatement, a new life.
+    /// Returns the version, which rises with every change that concerns readers: an append, a restatement, a new life.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Whether a reader who holds everything up to `offset` can be given all the rest.
+    /// Returns true if a reader that has everything up to `offset` can get all later entries.
     pub fn covers_offset(&self, offset: u64) -> bool {
         offset >= self.floor
     }
 
-    /// Whether a reader at `offset` has missed an entry for good. After a [restatement](Self::restate_up_to) a
-    /// ring may not cover a reader who has lost nothing.
+    /// Returns true if a reader at `offset` has missed an entry for good. After a [restatement](Self::restate_up_to) a
+    /// ring may not cover a reader that has lost nothing.
     pub fn has_lost_entries(&self, offset: u64) -> bool {
         offset < self.lost
     }
 
-    /// What a reader can no longer be given of what came after its cursor.
+    /// Returns the entries after the cursor that a reader can no longer get.
     pub fn missed_since(&self, cursor: &RingCursor) -> MissedEntries {
         if self.covers_offset(cursor.offset) {
             return MissedEntries::Nothing;
@@ -130,8 +129,9 @@ impl<T: RingItem + ?Sized> Ring<T> {
         }
     }
 
-    /// The first entry after `offset`, and whether it is the last there is.
-    /// Cost: a binary search in the slots, which looks at no item.
+    /// Returns the first entry after `offset`, and true if it is the newest.
+    ///
+    /// Cost: a binary search in the slots, which reads no item.
     pub fn first_after(&self, offset: u64) -> Option<(&RingEntry<T>, bool)> {
         if offset >= self.top {
             return None;
@@ -140,9 +140,9 @@ impl<T: RingItem + ?Sized> Ring<T> {
         self.entries.get(index).map(|entry| (entry, index + 1 == self.entries.len()))
     }
 
-    /// Adds up to `most` of the entries after the cursor, oldest first, to `into`, and moves the cursor past
-    /// them. A reader that was overtaken continues at the oldest, and is told what it missed. The cursor is
-    /// to be one of this ring.
+    /// Adds up to `most` of the entries after the cursor, oldest first, to `into`, and moves the cursor past them. A
+    /// reader that was overtaken continues at the oldest entry; the result says what it missed. The cursor must belong
+    /// to this ring.
     pub fn take_after(
         &self,
         cursor: &mut RingCursor,
@@ -173,12 +173,12 @@ impl<T: RingItem + ?Sized> Ring<T> {
         missed
     }
 
-    /// From now on entries belong to a new batch, and those before may be overwritten.
+    /// Starts a new batch; the entries of earlier batches may be overwritten from now on.
     pub fn start_batch(&mut self) {
         self.batch_start = self.top.saturating_add(1);
     }
 
-    /// Appends at an offset; one not above the top is not taken, and the answer is false.
+    /// Appends an item at `offset`. Returns false, and appends nothing, if the offset is not above the top.
     pub fn push(&mut self, offset: u64, item: Arc<T>, bounds: RingBounds) -> bool {
         if offset <= self.top {
             return false;
@@ -194,8 +194,8 @@ impl<T: RingItem + ?Sized> Ring<T> {
         true
     }
 
-    /// Appends at the next offset, as a batch of its own, and says which it was: for a sequence that
-    /// nobody else counts.
+    /// Appends an item at the next offset, as a separate batch, and returns the offset: for a sequence that is only
+    /// counted here.
     pub fn append_next(&mut self, item: Arc<T>, bounds: RingBounds) -> u64 {
         self.start_batch();
         let offset = self.top.saturating_add(1);
@@ -203,7 +203,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         offset
     }
 
-    /// Drops what is beyond the bounds, but nothing of the last batch that is young enough.
+    /// Drops entries beyond the bounds, except those of the last batch that are young enough.
     pub fn trim_to_bounds(&mut self, bounds: RingBounds) {
         while let Some(oldest) = self.entries.front() {
             let full = self.entries.len() > bounds.entries || self.bytes > bounds.bytes;
@@ -219,7 +219,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         }
     }
 
-    /// Drops the oldest entries until at most `bytes` are left, the last batch's too; says how many.
+    /// Drops the oldest entries, also of the last batch, until at most `bytes` are left; returns the number dropped.
     pub fn shrink_to_bytes(&mut self, bytes: usize) -> u64 {
         let mut dropped = 0;
         while self.bytes > bytes && self.drop_oldest() {
@@ -228,8 +228,8 @@ impl<T: RingItem + ?Sized> Ring<T> {
         dropped
     }
 
-    /// Everything up to `offset`, or to the top if that is higher, is replaced by the state as of there:
-    /// nobody misses anything, but whoever is before it needs the state.
+    /// Replaces everything up to `offset`, or to the top if that is higher, by the state there: no reader loses an
+    /// entry, but a reader before it needs the state.
     pub fn restate_up_to(&mut self, offset: u64) {
         self.clear();
         self.top = self.top.max(offset);
@@ -239,8 +239,8 @@ impl<T: RingItem + ?Sized> Ring<T> {
         self.version += 1;
     }
 
-    /// Begins a new life of the sequence, which covers everything after `floor`. What is here belongs to
-    /// the old one and goes; which life a cursor is of, its reader must know.
+    /// Starts a new life of the sequence, which covers everything after `floor`. The entries here belong to the old
+    /// life and are dropped; a reader must know the life of its cursor.
     pub fn restart_from(&mut self, floor: u64) {
         self.clear();
         self.entries.shrink_to(self.slots_min);
@@ -266,7 +266,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         self.floor = oldest.offset;
         self.lost = oldest.offset;
         self.freed.add_item(oldest.item);
-        // Who is full drops again soon, and readers who were overtaken take from here.
+        // A full ring drops again soon, and overtaken readers take from here.
         self.entries.get(AHEAD).inspect(|entry| prefetch_entry(entry));
         true
     }

@@ -1,8 +1,8 @@
-//! Reference counts, asked for before they are needed.
+//! Prefetch of reference counts.
 //!
-//! Taking an entry and dropping it both change its count, with an instruction that waits for the memory. In a
-//! ring that is larger than the caches that wait was a quarter of an append's time; asked for two entries
-//! ahead, the count is there when it is its turn.
+//! Taking an entry and dropping it both change its count, with an instruction that waits for the memory. In a ring
+//! larger than the caches that wait was a quarter of an append's time. Prefetched two entries ahead, the count is in
+//! the cache when it is needed.
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
@@ -11,10 +11,10 @@
 
 use super::RingEntry;
 
-/// How many entries ahead.
+/// The number of entries to prefetch ahead.
 pub(super) const AHEAD: usize = 2;
 
-/// Asks for the entry's reference count, without waiting for it. It stands before the item.
+/// Prefetches the entry's reference count, which is stored before the item, without waiting for it.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) fn prefetch_entry<T: ?Sized>(entry: &RingEntry<T>) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -24,6 +24,6 @@ pub(super) fn prefetch_entry<T: ?Sized>(entry: &RingEntry<T>) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(counts) };
 }
 
-/// Elsewhere the first who needs it waits.
+/// Does nothing on other targets, where the first access waits.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) fn prefetch_entry<T: ?Sized>(_: &RingEntry<T>) {}

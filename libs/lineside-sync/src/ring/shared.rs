@@ -1,4 +1,4 @@
-//! A ring, and what belongs to it, behind one short lock.
+//! A ring and its related state behind one short lock.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -9,15 +9,15 @@ use super::{MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, UN
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::{Mutex, MutexGuard};
 
-/// Something with a ring in it, to be guarded by the ring's lock.
+/// A value that contains a ring and is guarded by the ring's lock.
 pub trait HasRing {
-    /// What the ring holds.
+    /// The type of the ring's items.
     type Item: RingItem + ?Sized;
 
-    /// The ring. Always the same one.
+    /// Returns the ring. Must always be the same one.
     fn ring(&self) -> &Ring<Self::Item>;
 
-    /// The ring, to be changed, but not replaced by another.
+    /// Returns the ring for changes; the caller must not replace it by another.
     fn ring_mut(&mut self) -> &mut Ring<Self::Item>;
 }
 
@@ -33,13 +33,13 @@ impl<T: RingItem + ?Sized> HasRing for Ring<T> {
     }
 }
 
-/// A ring for many threads, alone or with what else must change together with it.
+/// A ring for many threads, alone or with state that must change together with it.
 ///
-/// *Order*: changes happen one after the other; whoever sees a [version](Self::version) and then locks sees
-/// at least all that led to it. *Cost*: one lock for a change or a take, one load for asking whether
-/// there is anything new. What a change takes out of the ring is dropped after the lock is released.
+/// *Order*: changes happen one after the other; a thread that sees a [version](Self::version) and then locks sees at
+/// least the changes that led to it. *Cost*: one lock for a change or a take, one load to check for news. Items that a
+/// change removes from the ring are dropped after the lock is released.
 pub struct SharedRing<L: HasRing> {
-    /// The ring's version, readable without its lock.
+    /// A copy of the ring's version, readable without the lock.
     version: AtomicU64,
     inside: Mutex<L>,
     #[cfg(all(test, any(loom, shuttle)))]
@@ -47,7 +47,7 @@ pub struct SharedRing<L: HasRing> {
 }
 
 impl<L: HasRing> SharedRing<L> {
-    /// Puts it behind the lock.
+    /// Puts `inside` behind the lock.
     pub fn new(mut inside: L) -> Self {
         let ring = inside.ring_mut();
         ring.freed = FreedItems::new_deferred();
@@ -59,25 +59,25 @@ impl<L: HasRing> SharedRing<L> {
         }
     }
 
-    /// Locks. For as short as can be: no other lock, no callback, no walk over entries.
+    /// Locks the ring. Hold the guard as briefly as possible: take no other lock, call no callback, walk no entries.
     pub fn lock(&self) -> RingGuard<'_, L> {
         let inside = self.inside.lock();
         let before = inside.ring().version();
         RingGuard { version: &self.version, before, inside, freed: FreedItems::AtOnce }
     }
 
-    /// The ring's [version](Ring::version), without the lock.
+    /// Returns the ring's [version](Ring::version), without the lock.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Whether there is something that this reader has not seen. One load.
+    /// Returns true if this reader has not seen everything. One load.
     pub fn has_news(&self, cursor: &RingCursor) -> bool {
         cursor.version == UNSEEN || self.version() != cursor.version
     }
 
-    /// [`Ring::take_after`] under the lock; what was taken is walked without it. Where `into` must grow for
-    /// what there is, it does so under the lock: keep it from one call to the next.
+    /// Calls [`Ring::take_after`] under the lock; the caller walks the entries without it. If `into` must grow, it
+    /// grows under the lock: reuse it from call to call.
     pub fn take_after(
         &self,
         cursor: &mut RingCursor,
@@ -92,12 +92,12 @@ impl<L: HasRing> SharedRing<L> {
         missed
     }
 
-    /// [`Ring::push`] under the lock.
+    /// Calls [`Ring::push`] under the lock.
     pub fn push(&self, offset: u64, item: Arc<L::Item>, bounds: RingBounds) -> bool {
         self.lock().ring_mut().push(offset, item, bounds)
     }
 
-    /// [`Ring::append_next`] under the lock.
+    /// Calls [`Ring::append_next`] under the lock.
     pub fn append_next(&self, item: Arc<L::Item>, bounds: RingBounds) -> u64 {
         self.lock().ring_mut().append_next(item, bounds)
     }
@@ -109,12 +109,12 @@ impl<L: HasRing> fmt::Debug for SharedRing<L> {
     }
 }
 
-/// The lock, held. Its end makes the version known and then drops what was overwritten.
+/// The held lock. Its drop publishes the version, and then drops the overwritten items.
 pub struct RingGuard<'a, L: HasRing> {
     version: &'a AtomicU64,
     /// The version when the lock was taken.
     before: u64,
-    // In this order: unlocked first, then the freed items are dropped.
+    // The order of the fields matters: the lock is released first, then the freed items are dropped.
     inside: MutexGuard<'a, L>,
     freed: FreedItems<L::Item>,
 }
@@ -136,7 +136,7 @@ impl<L: HasRing> DerefMut for RingGuard<'_, L> {
 impl<L: HasRing> Drop for RingGuard<'_, L> {
     fn drop(&mut self) {
         let ring = self.inside.ring_mut();
-        // A store that changes nothing would still take the line from all who read it.
+        // A store that changes nothing would still take the cache line from all readers.
         if self.before != ring.version() {
             self.version.store(ring.version(), Ordering::Release);
         }

@@ -1,10 +1,10 @@
-//! Permits that are had at once or not at all.
+//! Permits for admission control, granted at once or refused.
 //!
-//! Admission control wants an answer, not a place in a queue: whoever comes when all permits are out is
-//! refused at once, counted, and can be told to come back later. The limit and the permits that are out
-//! share one atomic word, so the limit is exact at every moment, also while it is being changed.
+//! Admission control needs an answer, not a queue: when all permits are taken, a caller is refused at once and
+//! counted, and can be asked to come back later. The limit and the number of permits taken share one atomic word, so
+//! the limit is exact at every moment, also while it is being changed.
 //!
-//! Whoever would rather wait for a permit should use `tokio::sync::Semaphore`.
+//! To wait for a permit, use `tokio::sync::Semaphore`.
 
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
@@ -17,16 +17,16 @@ use crossbeam_utils::CachePadded;
 use crate::primitive::atomic::AtomicU64;
 use crate::primitive::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// A number of permits, each had at once or not at all.
+/// A bounded number of permits, each granted at once or refused.
 ///
 /// Guarantees:
-/// - A permit is only given while fewer than the limit are out. A refusal means that at the moment of
-///   asking no permit was left: there are no refusals by accident.
-/// - A permit comes back when it is dropped, also by a panic. What was done under a permit is seen by
-///   whoever is given it next.
-/// - Cost: a permit is one load and one compare-and-exchange, repeated while others change the word
-///   at the same moment; giving it back is one atomic subtraction; a refusal writes only the count of
-///   refusals, on a cache line of its own. Nothing allocates, waits or locks.
+/// - A permit is granted only while fewer permits than the limit are taken. A refusal means that no permit was left at
+///   that moment: there are no spurious refusals.
+/// - A permit is returned when it is dropped, also by a panic. Writes made under a permit are visible to the holder of
+///   the next one.
+/// - Cost: a permit is one load and one compare-and-exchange, repeated while others change the word at the same
+///   moment; its return is one atomic subtraction; a refusal writes only the count of refusals, on a separate cache
+///   line. Nothing allocates, waits or locks.
 ///
 /// ```
 /// use lineside_sync::semaphore::Semaphore;
@@ -39,7 +39,7 @@ use crate::primitive::atomic::Ordering::{Acquire, Relaxed, Release};
 /// assert_eq!(connections.refused_count(), 1);
 /// ```
 pub struct Semaphore {
-    /// The limit in the upper half, the permits that are out in the lower.
+    /// The limit in the upper half, the number of permits taken in the lower half.
     word: CachePadded<AtomicU64>,
     refused: CachePadded<AtomicU64>,
     #[cfg(all(test, any(loom, shuttle)))]
@@ -57,7 +57,7 @@ const fn unpack_permits(word: u64) -> u32 {
 }
 
 impl Semaphore {
-    /// A semaphore that gives out at most `limit` permits at once.
+    /// Creates a semaphore that grants at most `limit` permits at a time.
     pub fn new(limit: u32) -> Self {
         Self {
             word: CachePadded::new(AtomicU64::new(u64::from(limit) << HALF)),
@@ -67,34 +67,34 @@ impl Semaphore {
         }
     }
 
-    /// A permit, if one is left at this moment. It borrows the semaphore: the cheapest way.
+    /// Returns a permit, if one is left at this moment. It borrows the semaphore, which is the cheapest way.
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
         self.take_permit().then(|| Permit { semaphore: self })
     }
 
-    /// A permit, if one is left at this moment, that can be moved into a task. Beside
-    /// [`try_acquire`](Self::try_acquire) it costs one more count of references, and only when it is given.
+    /// Returns a permit that can be moved into a task, if one is left at this moment. Compared to
+    /// [`try_acquire`](Self::try_acquire) a granted permit costs one more reference count.
     pub fn try_acquire_owned(self: &Arc<Self>) -> Option<OwnedPermit> {
         self.take_permit().then(|| OwnedPermit { semaphore: Arc::clone(self) })
     }
 
-    /// How many permits there may be out at once.
+    /// Returns the largest number of permits that may be taken at a time.
     pub fn limit(&self) -> u32 {
         unpack_limit(self.word.load(Relaxed))
     }
 
-    /// How many permits are out: exact at some moment during the call.
+    /// Returns the number of permits taken: exact at some moment during the call.
     pub fn permits_held(&self) -> u32 {
         unpack_permits(self.word.load(Relaxed))
     }
 
-    /// How often a permit was refused, since the start.
+    /// Returns the number of refusals since the semaphore was created.
     pub fn refused_count(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// Changes the limit, from now on. Permits that are out beyond a lower limit stay with who has them;
-    /// none is given until enough of them have come back.
+    /// Changes the limit immediately. Permits taken beyond a lower limit stay with their holders; no permit is granted
+    /// until enough of them are returned.
     pub fn set_limit(&self, limit: u32) {
         let limit = u64::from(limit) << HALF;
         #[cfg(all(test, any(loom, shuttle)))]
@@ -120,7 +120,8 @@ impl Semaphore {
                 self.word.fetch_add(1, Acquire);
                 return true;
             }
-            // Below the limit, which is at most `u32::MAX`: the lower half cannot overflow into the upper.
+            // The count is below the limit, which is at most `u32::MAX`: the lower half cannot overflow into the
+            // upper.
             match self.word.compare_exchange_weak(word, word + 1, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(changed) => word = changed,
@@ -158,7 +159,7 @@ impl fmt::Debug for Semaphore {
     }
 }
 
-/// One of the permits of a [`Semaphore`]; given back when dropped.
+/// A permit of a [`Semaphore`]; returned when dropped.
 #[must_use = "a permit that is dropped is given back"]
 pub struct Permit<'a> {
     semaphore: &'a Semaphore,
@@ -176,7 +177,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// One of the permits of a [`Semaphore`] that it keeps alive; given back when dropped. One pointer wide.
+/// A permit of a [`Semaphore`] that keeps the semaphore alive; returned when dropped. One pointer wide.
 #[must_use = "a permit that is dropped is given back"]
 pub struct OwnedPermit {
     semaphore: Arc<Semaphore>,

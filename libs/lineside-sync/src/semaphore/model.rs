@@ -1,4 +1,4 @@
-//! What the permits promise, under every interleaving.
+//! Models of the semaphore: the guarantees of its permits in every interleaving.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicU32 as Plain;
@@ -11,7 +11,7 @@ use crate::primitive::atomic::AtomicU32;
 use crate::primitive::atomic::Ordering::Relaxed;
 use crate::primitive::thread;
 
-/// Faults made on purpose, each of which a model must notice.
+/// An injected fault; a model must detect each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mistake {
     ChecksThenActs,
@@ -26,11 +26,11 @@ fn semaphore(limit: u32, mistake: Option<Mistake>) -> Arc<Semaphore> {
     Arc::new(Semaphore { mistake, ..Semaphore::new(limit) })
 }
 
-/// Three ask for two permits; whoever has one sees how many do.
+/// Three threads ask for two permits; each holder checks the number of holders.
 fn the_limit(mistake: Option<Mistake>) {
     const LIMIT: u32 = 2;
     let semaphore = semaphore(LIMIT, mistake);
-    // Not the model's: how many are inside is looked at, not synchronized by.
+    // Not an atomic of the model: it only counts holders and must not synchronize.
     let inside = std::sync::Arc::new(Plain::new(0));
     let ask = |semaphore: &Semaphore, inside: &Plain| {
         let Some(permit) = semaphore.try_acquire() else { return 0 };
@@ -81,7 +81,7 @@ fn a_permit_given_back_in_two_steps_would_be_noticed() {
     finds_a_fault(|| the_limit(Some(Mistake::ComesBackInTwoSteps)));
 }
 
-/// With one permit a semaphore is a lock: what was done under it is there for the next.
+/// With one permit a semaphore is a lock: writes under it are visible to the next holder.
 fn handing_on(mistake: Option<Mistake>) {
     let semaphore = semaphore(1, mistake);
     let count = Arc::new(AtomicU32::new(0));
@@ -104,7 +104,7 @@ fn what_was_done_under_a_permit_is_seen_by_the_next() {
     explore(|| handing_on(None));
 }
 
-// shuttle knows only one order for all threads.
+// shuttle models only sequential consistency.
 #[cfg(loom)]
 #[test]
 fn a_permit_given_back_without_order_would_be_noticed() {
