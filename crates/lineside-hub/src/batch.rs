@@ -1,4 +1,4 @@
-//! Publishing: append to many rooms, then signal each listener once.
+//! Publishing in batches: append to many rooms, then signal each listener once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,16 +11,16 @@ use lineside_sync::fanout;
 
 use crate::{Hub, Position, PublicationNote, Room};
 
-/// What one poll publishes. Made by [`Hub::open_batch`] *after* the new state has been swapped in.
+/// The publications of one poll. Created by [`Hub::open_batch`] *after* the new state has been swapped in.
 ///
-/// A batch holds everything that its offsets carry: once finished, no later batch of the same group
-/// appends at or below them. Listeners are signaled when it is finished or dropped.
+/// A batch is complete for its offsets: once it is finished, no later batch of the same group appends at or below
+/// them. Listeners are signaled when the batch is finished or dropped.
 pub struct PublishBatch<'a> {
     hub: &'a Hub,
     number: u64,
     now: Duration,
     rooms: fanout::TopicBatch<Room>,
-    /// Per group, how far this batch goes.
+    /// The position that this batch reaches, per group.
     reached: BTreeMap<u32, Position>,
 }
 
@@ -29,11 +29,11 @@ impl<'a> PublishBatch<'a> {
         Self { hub, number, now, rooms: fanout::TopicBatch::open(), reached: BTreeMap::new() }
     }
 
-    /// Appends to a room: at its network's position, or `None` where the room counts by itself.
+    /// Appends a publication to a room: at its network's position, or with `None` at the room's own next offset.
     ///
-    /// Positions of one room rise; one at or below what the room holds already, by its ring or by the
-    /// state it has read, is skipped. An epoch other than the room's begins a new life there: all its
-    /// subscribers then get the state, marked as a gap.
+    /// The positions of a room rise. A position at or below what the room already has, in its ring or in the state it
+    /// has read, is skipped. An epoch other than the room's starts a new life there: all subscribers then get the
+    /// state, marked as a gap.
     pub fn append_publication(&mut self, room: &Arc<Room>, at: Option<Position>, data: Bytes) {
         let (now, number, config) = (self.now, self.number, self.hub.config());
         if self
@@ -45,7 +45,7 @@ impl<'a> PublishBatch<'a> {
         self.note_room_reached(room, at);
     }
 
-    /// Appends to a room without a state, at the room's own next offset; `None` when it has been closed.
+    /// Appends to a room without a state, at the room's own next offset; returns `None` if the room has been closed.
     pub(crate) fn append_note(
         &mut self,
         room: &Arc<Room>,
@@ -66,28 +66,28 @@ impl<'a> PublishBatch<'a> {
         self.hub
     }
 
-    /// Sends each subscriber of the room its state as of now once, without a gap: for a new dataset.
-    /// With a position of another epoch it is a new life of the sequence, and a gap.
+    /// Sends the room's current state to each subscriber once, without a gap: for a new dataset. A position of another
+    /// epoch starts a new life of the sequence, and is a gap.
     pub fn restate_room(&mut self, room: &Arc<Room>, at: Option<Position>) {
         self.rooms.change_topic(room, |room| (room.restate_room(at, self.number), ()));
         self.note_room_reached(room, at);
     }
 
-    /// Says that what leads to `at` is not known here: the room goes on from there, and each of its subscribers gets
-    /// the state, marked as a gap. For who follows a sequence and has missed a part of it, or begins a new life
-    /// of it. A room that has read the state as of `at` already is left alone.
+    /// Moves the room to `at` without the publications that lead there; each subscriber gets the state, marked as a
+    /// gap. For a follower that has missed a part of a sequence, or starts a new life of it. A room that has already
+    /// read the state at `at` is left unchanged.
     pub fn mark_gap(&mut self, room: &Arc<Room>, at: Position) {
         self.rooms.change_topic(room, |room| (room.mark_gap(at, self.number), ()));
         self.note_room_reached(room, Some(at));
     }
 
-    /// Ends the room for good.
+    /// Ends the room permanently.
     pub(crate) fn end_room(&mut self, room: &Arc<Room>) {
         self.rooms.change_topic(room, |room| (room.end_room(), ()));
     }
 
-    /// Says that this batch, with those before, carries everything of the group up to `position`, even
-    /// if no room heard of it. So quiet channels keep up, and a later resume still finds them covered.
+    /// States that this batch and those before carry everything of the group up to `position`, even if no room got a
+    /// publication. So quiet channels keep up, and a later resume finds them covered.
     pub fn mark_group_reached(&mut self, group: u32, position: Position) {
         let reached = self.reached.entry(group).or_insert(position);
         if reached.epoch != position.epoch || reached.offset < position.offset {
@@ -111,7 +111,8 @@ impl<'a> PublishBatch<'a> {
     }
 
     fn signal_listeners(&mut self) {
-        // Before anybody is signaled: whoever wakes up and drains its rooms may count on it.
+        // Raise the positions before any listener is signaled: a woken listener that drains its rooms may rely on
+        // them.
         for (&group, &position) in &self.reached {
             self.hub.ensure_group(group).raise_published(position);
         }

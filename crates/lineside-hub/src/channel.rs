@@ -1,7 +1,7 @@
-//! Channel names: segments separated by `/`, each with one spelling only.
+//! Channel names: segments separated by `/`, with exactly one spelling for each name.
 //!
-//! In a segment the characters `/ + # % : ,`, space and control characters are percent-encoded in
-//! upper-case hex. Nothing else may be, so two names are the same channel exactly when their bytes are.
+//! In a segment the characters `/ + # % : ,`, space and control characters are percent-encoded in upper-case hex. No
+//! other character may be, so two names are the same channel exactly if their bytes are equal.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -13,33 +13,33 @@ use crate::limits::CHANNEL_BYTES_MAX;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Channel(Arc<str>);
 
-/// Why a name is not a channel.
+/// The reason why a name is not a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadChannel {
-    /// Longer than [`CHANNEL_BYTES_MAX`].
+    /// The name is longer than [`CHANNEL_BYTES_MAX`].
     #[error("channel name is longer than {CHANNEL_BYTES_MAX} bytes")]
     TooLong,
-    /// No `/`, or nothing on one of its sides.
+    /// The name has no `/`, or an empty segment.
     #[error("channel name needs at least two segments, none of them empty")]
     EmptySegment,
-    /// A character that must be percent-encoded is not, or one that must not be is.
+    /// A character that must be percent-encoded is not, or one that must not be encoded is.
     #[error(
         "in a channel name `/ + # % : ,`, space and control characters are percent-encoded in upper-case hex, and nothing else is"
     )]
     Spelling,
-    /// Well-formed, but no channel of this server has such a name.
+    /// The name is well-formed, but this server has no channels of its form.
     #[error("unknown channel type")]
     UnknownForm,
-    /// Well-formed, but this part of it is not what it has to be.
+    /// The name is well-formed, but one of its segments is invalid; contains the reason.
     #[error("{0}")]
     Segment(&'static str),
 }
 
 impl Channel {
-    /// Takes a name as a client writes it.
+    /// Parses a name as a client writes it.
     ///
     /// # Errors
-    /// When the name is too long, has an empty segment, or is spelled in another than the one way.
+    /// Returns an error if the name is too long, has an empty segment, or has another spelling than the one allowed.
     ///
     /// ```
     /// use lineside_hub::{BadChannel, Channel};
@@ -58,10 +58,10 @@ impl Channel {
         if segments < 2 { Err(BadChannel::EmptySegment) } else { Ok(Self(name.into())) }
     }
 
-    /// Makes the name from decoded segments: `["vehicle", "city-vehicles", "4/1"]`.
+    /// Creates the name from decoded segments: `["vehicle", "city-vehicles", "4/1"]`.
     ///
     /// # Errors
-    /// When there are fewer than two, one is empty, or the whole is too long.
+    /// Returns an error if there are fewer than two segments, if one is empty, or if the whole name is too long.
     pub fn from_segments<'a>(
         segments: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, BadChannel> {
@@ -75,17 +75,17 @@ impl Channel {
         Self::parse_name(&name)
     }
 
-    /// A name that nobody outside can spell: `prefix` ends with a colon.
+    /// Creates a name that no client can spell: `prefix` ends with a colon.
     pub(crate) fn new_hidden(prefix: &str, rest: &str) -> Self {
         Self([prefix, rest].concat().into())
     }
 
-    /// The name, encoded.
+    /// Returns the encoded name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The segments, decoded; at least two.
+    /// Returns the decoded segments, at least two.
     pub fn decoded_segments(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.0.split('/').map(|segment| decode_segment(segment).unwrap_or(Cow::Borrowed(segment)))
     }
@@ -107,7 +107,7 @@ fn must_be_encoded(c: char) -> bool {
     matches!(c, '/' | '+' | '#' | '%' | ':' | ',' | ' ') || c.is_control()
 }
 
-/// Writes an id so that it can stand in a channel name; borrows when nothing needs encoding.
+/// Encodes an id as a segment of a channel name; borrows if nothing needs encoding.
 pub fn encode_segment(id: &str) -> Cow<'_, str> {
     if !id.contains(must_be_encoded) {
         return Cow::Borrowed(id);
@@ -125,10 +125,10 @@ pub fn encode_segment(id: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
-/// Reads a segment back; borrows when nothing was encoded.
+/// Decodes a segment; borrows if nothing was encoded.
 ///
 /// # Errors
-/// When the segment is empty or not spelled as [`encode_segment`] would.
+/// Returns an error if the segment is empty or not spelled as by [`encode_segment`].
 pub fn decode_segment(segment: &str) -> Result<Cow<'_, str>, BadChannel> {
     if segment.is_empty() {
         return Err(BadChannel::EmptySegment);
@@ -137,7 +137,7 @@ pub fn decode_segment(segment: &str) -> Result<Cow<'_, str>, BadChannel> {
         return Ok(Cow::Borrowed(segment));
     }
     let decoded = percent_decode(segment).ok_or(BadChannel::Spelling)?;
-    // One spelling per id: whatever does not encode back to itself is another.
+    // Each id has one spelling: a segment that does not encode back to itself is another one.
     if encode_segment(&decoded) == segment {
         Ok(Cow::Owned(decoded))
     } else {

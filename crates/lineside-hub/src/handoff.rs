@@ -1,8 +1,9 @@
-//! What a hub leaves to the one that comes after it, in another process: its logs, and where each of them is.
+//! Handoff of a hub's state to the hub of the next process: the logs of its rooms, and their positions.
 //!
-//! A clean stop [seals](Hub::stop_app_publishing) the hub, so that nothing is published any more, and takes the logs of all rooms that
-//! have a public name. A start puts them back before anybody subscribes, and whoever comes back with a position of the
-//! process before is judged as if there had been one process only. Who listened and who was present is not kept.
+//! A clean stop [seals](Hub::stop_app_publishing) the hub, so that nothing more is published, and exports the logs of
+//! all rooms with a public name. A start restores them before the first subscription. A client that returns with a
+//! position of the previous process is then treated as if there had been only one process. Listeners and presence are
+//! not handed over.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,51 +20,51 @@ use crate::{
     Room, RoomKey,
 };
 
-/// A room's log, without anything of the process that it was in.
+/// A room's log, without the state of its process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandoffRoom {
     /// The room's public name.
     pub channel: Channel,
-    /// The life of its sequence.
+    /// The epoch of the room's sequence.
     pub epoch: Epoch,
-    /// The log holds everything that came after this offset.
+    /// The log holds all publications after this offset.
     pub floor: u64,
-    /// How large the channel's state was when last read: its log may be larger by that.
+    /// The size of the channel's state when it was last read, in bytes: its log may be larger by that much.
     pub state_bytes: usize,
-    /// Oldest first; offsets rise.
+    /// The publications, oldest first, with rising offsets.
     pub publications: Vec<HandoffPublication>,
 }
 
 /// One entry of a room's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandoffPublication {
-    /// Its place in the sequence.
+    /// The publication's position in the sequence.
     pub offset: u64,
-    /// How long ago it was published.
+    /// The time since it was published.
     pub age: Duration,
-    /// What was published.
+    /// The published data.
     pub data: Bytes,
-    /// What came with it.
+    /// The metadata published with it.
     pub extras: PublicationExtras,
 }
 
-/// Logs, as far as there was place for them.
+/// The exported logs, within a size limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandoffRooms {
-    /// By group, kind and id.
+    /// The rooms, by group, kind and id.
     pub rooms: Vec<HandoffRoom>,
-    /// Publications that were left out because the newer ones took the place.
+    /// The number of older publications that were left out because newer ones reached the limit.
     pub left_out: usize,
 }
 
 impl Hub {
-    /// From here on nothing can be published into `app/…`; what was published is in the logs for good.
+    /// Stops publishing into `app/…` permanently; everything published before is in the logs.
     pub fn stop_app_publishing(&self) {
         *self.app_publish_lock().write() = true;
     }
 
-    /// The logs of those rooms that have a public name and that `is_kept`: of all of them together the newest
-    /// publications, as many as take `bytes_max`.
+    /// Returns the logs of the rooms that have a public name and satisfy `is_kept`: of all of them together, the
+    /// newest publications up to `bytes_max`.
     pub fn export_rooms(
         &self,
         bytes_max: usize,
@@ -79,11 +80,11 @@ impl Hub {
         HandoffRooms { rooms, left_out }
     }
 
-    /// Puts a log back that was taken `away` ago. To be called before anybody subscribes. False where there is no place
-    /// for its room.
+    /// Restores a log that was exported `away` ago. Call this before the first subscription. Returns false if there is
+    /// no place for its room.
     ///
     /// # Errors
-    /// When there is no such channel or feed any more.
+    /// Returns an error if there is no such channel or feed any more.
     pub fn restore_room(&self, kept: HandoffRoom, away: Duration) -> Result<bool, ResolveError> {
         let key = self.resolve_channel(&kept.channel)?;
         let Some(room) = self.enter_room(&kept.channel, key) else { return Ok(false) };
@@ -95,7 +96,7 @@ impl Hub {
         Ok(true)
     }
 
-    /// Says that a group's sequence goes on at `position`, which each of its rooms was brought to in the process before.
+    /// Continues a group's sequence at `position`, which each of its rooms reached in the previous process.
     pub fn resume_group_at(&self, group: u32, position: Position) {
         let mut batch = self.open_batch();
         batch.mark_group_reached(group, position);
@@ -103,7 +104,7 @@ impl Hub {
     }
 }
 
-/// Drops the oldest publications of all rooms until at most `bytes_max` are left, and says how many.
+/// Drops the oldest publications of all rooms until at most `bytes_max` are left; returns the number dropped.
 fn drop_oldest_publications(rooms: &mut [HandoffRoom], bytes_max: usize) -> usize {
     let mut by_age: BTreeMap<Duration, usize> = BTreeMap::new();
     for publication in rooms.iter().flat_map(|room| &room.publications) {
@@ -119,7 +120,7 @@ fn drop_oldest_publications(rooms: &mut [HandoffRoom], bytes_max: usize) -> usiz
     };
     let mut left_out = 0;
     for room in rooms {
-        // Offsets rise with time, so what goes is the beginning.
+        // Offsets rise with time, so the dropped publications are the first of the room.
         let newest = room.publications.iter().rposition(|it| it.age >= oldest);
         if let Some(newest) = newest {
             room.floor = room.publications[newest].offset;
@@ -151,7 +152,7 @@ impl HandoffPublication {
 }
 
 impl Room {
-    /// Its log; `None` while it has no life yet.
+    /// Returns the room's log; `None` before the room's first epoch.
     fn export_log(&self, now: Duration) -> Option<HandoffRoom> {
         let RoomTail { position, floor, state_bytes, publications } = self.read_tail_after(0);
         let publications =
@@ -166,7 +167,7 @@ impl Room {
     }
 }
 
-/// A clock whose monotonic time has begun long ago, so that what was published before the process began has a time, too.
+/// A clock whose monotonic time has a head start, so that publications of an earlier process have a time too.
 pub(crate) struct HeadStartClock(pub(crate) Arc<dyn Clock>);
 
 impl Clock for HeadStartClock {

@@ -1,53 +1,53 @@
-//! What was published lately, for who asks: the rings, as far as a channel shows them.
+//! The history of a channel: recent publications from the rings, as far as the channel exposes them.
 
 use std::sync::Arc;
 
 use crate::room::RoomTail;
 use crate::{Channel, Hub, Position, Publication, ResolveError};
 
-/// Which part of a channel's past is asked for.
+/// A request for a part of a channel's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryQuery {
-    /// Most publications; 0 asks for the position only.
+    /// The largest number of publications; 0 requests only the position.
     pub limit: usize,
-    /// Only what came after it, or before it in reverse.
+    /// Limits the result to publications after this position, or before it in reverse.
     pub since: Option<Position>,
-    /// Newest first.
+    /// True for newest first.
     pub reverse: bool,
 }
 
-/// A channel's past.
+/// A channel's history.
 #[derive(Clone, Debug)]
 pub struct ChannelHistory {
-    /// Oldest first, unless asked in reverse.
+    /// The publications, oldest first, unless requested in reverse.
     pub publications: Vec<Arc<Publication>>,
-    /// Where the channel is.
+    /// The channel's current position.
     pub position: Position,
 }
 
-/// Why there is no past to tell.
+/// The reason why there is no history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
     /// There is no such channel or feed.
     #[error(transparent)]
     Unresolved(#[from] ResolveError),
-    /// The channel's namespace keeps none.
+    /// The channel's namespace keeps no history.
     #[error("this channel keeps no history")]
     NotKept,
     /// `since` belongs to another life of the channel.
     #[error("the position is of another life of the channel")]
     OtherEpoch,
-    /// The node holds as many rooms as it may; later there may be place.
+    /// The node has its largest number of rooms; a later request may succeed.
     #[error("too many rooms on this node")]
     TooManyRooms,
 }
 
 impl Hub {
-    /// What the channel's ring still has of what is asked for. A transit channel that nobody listens to has
-    /// no ring, and so only its position. Takes time for each publication that the ring holds after `since`.
+    /// Returns the requested publications that are still in the channel's ring. A transit channel without subscribers
+    /// has no ring, and so only a position. Linear in the publications that the ring holds after `since`.
     ///
     /// # Errors
-    /// When there is no such channel, it keeps nothing, or `since` is of another life.
+    /// Returns an error if there is no such channel, it keeps no history, or `since` is of another life.
     pub fn read_history(
         &self,
         channel: &Channel,

@@ -1,10 +1,10 @@
-//! Parts on their way to being whole, in whatever order they come.
+//! Assembly of a message from its parts, which arrive in any order.
 
 use bytes::Bytes;
 
 use super::message::MessagePart;
 
-/// Bound: `PARTS_MAX` parts of `PART_BYTES_MAX`, checked before a part comes here.
+/// The parts received so far. Bound: `PARTS_MAX` parts of `PART_BYTES_MAX`, checked before a part is added.
 #[derive(Debug)]
 pub(super) struct PartAssembly {
     parts: Vec<Option<Bytes>>,
@@ -17,7 +17,7 @@ impl PartAssembly {
         Self { parts: vec![None; count as usize], missing: count as usize, bytes: 0 }
     }
 
-    /// Says whether the part is one that was missing.
+    /// Adds a part; returns true if it was missing.
     pub(super) fn add_part(&mut self, part: MessagePart) -> bool {
         if part.count as usize != self.parts.len() {
             return false;
@@ -37,12 +37,12 @@ impl PartAssembly {
         self.bytes
     }
 
-    /// The first part that has not come.
+    /// Returns the index of the first missing part.
     pub(super) fn first_missing_part(&self) -> u32 {
         self.parts.iter().take_while(|part| part.is_some()).count() as u32
     }
 
-    /// All parts, in order; to be asked for when it is whole.
+    /// Returns all parts, in order; call this once the assembly is complete.
     pub(super) fn into_parts(self) -> Vec<Bytes> {
         self.parts.into_iter().flatten().collect()
     }

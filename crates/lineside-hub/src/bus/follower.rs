@@ -1,5 +1,5 @@
-//! A follower's side of one network: it applies in order, asks for what it missed, and publishes nothing until it
-//! has it.
+//! A follower's side of one network: it applies publications in order, requests those it missed, and publishes nothing
+//! until it has them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -15,23 +15,23 @@ use crate::{Epoch, Position};
 #[derive(Debug)]
 pub(super) struct NetworkFollower {
     network: Arc<str>,
-    /// The highest that was heard of; 0 before.
+    /// The highest known term; 0 if none is known.
     term: u64,
-    /// Who owns the network in this term, and its epoch; `None` until it has been heard.
+    /// The node that owns the network in this term, and its epoch; `None` until a message of the owner arrives.
     owner: Option<(Arc<str>, Epoch)>,
-    /// What the replica holds of this term's epoch.
+    /// The revision of this term's epoch that the replica has.
     held: Option<u64>,
-    /// A revision that the owner is known to have reached without this node.
+    /// The highest revision that the owner has reached, as far as this node knows.
     owed: u64,
-    /// What builds upon a revision that is not held yet, or is not whole, by that revision.
-    /// Bound: [`EARLY_PUBLICATIONS_MAX`], [`EARLY_BYTES_MAX`].
+    /// Incomplete changes, and changes that build on a revision not applied yet, by that revision. Bound:
+    /// [`EARLY_PUBLICATIONS_MAX`], [`EARLY_BYTES_MAX`].
     early: BTreeMap<u64, EarlyChanges>,
     early_bytes: usize,
-    /// The state that is coming in.
+    /// The state that is being received.
     state: Option<IncomingState>,
-    /// What comes next cannot be read: only a state helps.
+    /// True if the next changes cannot be read: only a state helps.
     is_stuck: bool,
-    /// When it last asked, or was last given something of what it had asked for.
+    /// The time of the last request, or of the last answer to one.
     asked: Option<Duration>,
 }
 
@@ -49,7 +49,7 @@ struct IncomingState {
 }
 
 impl NetworkFollower {
-    /// Knows nothing yet but that there was a term.
+    /// Creates a follower that knows only the term.
     pub(super) fn new(network: Arc<str>, term: u64) -> Self {
         Self {
             network,
@@ -69,26 +69,26 @@ impl NetworkFollower {
         self.term
     }
 
-    /// Where the network is on this node, once it holds something of the term.
+    /// Returns the network's head on this node, once it has data of the term.
     pub(super) fn current_head(&self) -> Option<NetworkHead> {
         let (_, epoch) = self.owner.as_ref()?;
         let at = Position { epoch: *epoch, offset: self.held? };
         Some(NetworkHead { network: self.network.clone(), term: self.term, at })
     }
 
-    /// Whether it has missed something that it knows of, or has nothing at all.
+    /// Returns true if the follower knows that it has missed changes, or has no data at all.
     pub(super) fn is_behind(&self) -> bool {
         self.held.is_none_or(|held| held < self.owed)
     }
 
-    /// There is such a term, whoever owns the network in it.
+    /// Records a term, whose owner is still unknown.
     pub(super) fn learn_term(&mut self, term: u64) {
         if term > self.term {
             *self = Self::new(self.network.clone(), term);
         }
     }
 
-    /// The owner says where it is.
+    /// Handles the owner's heartbeat, which states its revision.
     pub(super) fn hear_heartbeat(
         &mut self,
         from: &Arc<str>,
@@ -163,7 +163,7 @@ impl NetworkFollower {
         self.request_if_behind(outside);
     }
 
-    /// Whether the owner sends something that can be read and is not held already.
+    /// Returns true if the message is from the owner, readable and new.
     fn accept_message(
         &mut self,
         from: &Arc<str>,
@@ -183,7 +183,7 @@ impl NetworkFollower {
         is_sound && !is_held
     }
 
-    /// Whether it is the owner of the highest term that says this. A higher term begins anew.
+    /// Returns true if `from` is the owner in the highest known term. A higher term resets the follower.
     fn accept_owner(
         &mut self,
         from: &Arc<str>,
@@ -209,7 +209,7 @@ impl NetworkFollower {
         is_owners
     }
 
-    /// Puts a part where it belongs; false when there is no place for it or it is there already.
+    /// Stores a part; returns false if there is no room for it or it is already stored.
     fn store_part(&mut self, previous: u64, revision: u64, part: MessagePart) -> bool {
         let is_next = self.held == Some(previous);
         let is_full = self.early.len() >= EARLY_PUBLICATIONS_MAX
@@ -229,7 +229,7 @@ impl NetworkFollower {
         added
     }
 
-    /// Applies all that is whole and builds upon what is held.
+    /// Applies all complete changes that build on the current revision.
     fn apply_complete(&mut self, outside: &mut NodeContext<'_>) {
         let Some((_, epoch)) = self.owner else { return };
         while let Some(held) = self.held {
@@ -251,7 +251,8 @@ impl NetworkFollower {
             outside.metrics.applied_total += 1;
             self.held = Some(revision);
             self.is_stuck = false;
-            // An answer is on its way: what others publish meanwhile is none, and waits.
+            // The owner's answer is arriving. Publications of other nodes do not count as an answer, and the wait
+            // continues.
             self.asked = self.asked.map(|_| outside.now);
             self.state.take_if(|coming| coming.revision <= revision);
         }
@@ -263,7 +264,7 @@ impl NetworkFollower {
         }
     }
 
-    /// Asks the owner, once per [`ASK_AGAIN`] in which nothing comes.
+    /// Sends a request to the owner, once per [`ASK_AGAIN`] without an answer.
     fn request_if_behind(&mut self, outside: &mut NodeContext<'_>) {
         if !self.is_behind() {
             self.asked = None;

@@ -1,37 +1,39 @@
-//! Every bound of the bus.
+//! The bounds of the bus.
 
 use std::time::Duration;
 
-/// Largest piece of a publication or a state that goes in one message.
+/// The largest part of a publication or a state in one message, in bytes.
 pub const PART_BYTES_MAX: usize = 256 << 10;
 
-/// Most parts of one publication or state. A publication of more reaches followers as a state; a network whose
-/// state has more stays with its owner.
+/// The largest number of parts of one publication or state. A publication with more parts reaches followers as a
+/// state; a network whose state has more parts stays on its owner.
 pub const PARTS_MAX: usize = 1_024;
 
-/// How often an owner says where its networks are.
+/// The interval of an owner's heartbeats.
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// How long a follower waits for an answer, or for the next piece of one, before it asks again.
+/// The time that a follower waits for an answer, or for its next part, before it asks again.
 pub const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Most networks in one heartbeat message.
+/// The largest number of networks in one heartbeat message.
 pub(crate) const HEADS_MAX: usize = 256;
 
-/// What an owner keeps of a network's publications for followers that missed some; beyond it they get the state.
+/// The publications of a network that an owner retains for followers that missed some; beyond them followers get the
+/// state.
 pub(crate) const LOG_PUBLICATIONS_MAX: usize = 1_024;
-/// See [`LOG_PUBLICATIONS_MAX`].
+/// The bytes of the publications that an owner retains per network; see [`LOG_PUBLICATIONS_MAX`].
 pub(crate) const LOG_BYTES_MAX: usize = 4 << 20;
-/// See [`LOG_PUBLICATIONS_MAX`].
+/// The age up to which an owner retains publications; see [`LOG_PUBLICATIONS_MAX`].
 pub(crate) const LOG_AGE: Duration = Duration::from_secs(60);
 
-/// How long an owner keeps a state that it has sent: after a change of owner all followers ask for the same one.
+/// The time that an owner caches a state after sending it: after a change of owner all followers ask for the same
+/// state.
 pub(crate) const STATE_LINGER: Duration = Duration::from_secs(10);
 
-/// Publications of one network that a follower keeps until what goes before them is there.
+/// The publications of one network that a follower holds until the ones before them arrive.
 pub(crate) const EARLY_PUBLICATIONS_MAX: usize = 64;
-/// Their bytes.
+/// The bytes of the publications that a follower holds per network; see [`EARLY_PUBLICATIONS_MAX`].
 pub(crate) const EARLY_BYTES_MAX: usize = 16 << 20;
 
-/// Messages that wait for one node in a [`MemoryBus`](super::MemoryBus); more are lost.
+/// The messages that wait for one node in a [`MemoryBus`](super::MemoryBus); further ones are lost.
 pub const WAITING_MAX: usize = 10_000;

@@ -1,4 +1,4 @@
-//! A bus within one process, and one that misbehaves as told.
+//! A bus within one process, with configurable faults.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,20 +12,20 @@ use super::Bus;
 use super::limits::WAITING_MAX;
 use super::message::{BusMessage, MessageRecipient};
 
-/// How badly messages travel. Each chance is one in a thousand.
+/// The faults of message delivery. Each chance is in parts per thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusFaults {
-    /// Lost.
+    /// The chance that a message is lost.
     pub lost: u16,
-    /// Delivered twice, the second time later.
+    /// The chance that a message is delivered twice, the second time later.
     pub repeated: u16,
-    /// Not held to the order of its sender: it arrives before or after its neighbours.
+    /// The chance that a message is not kept in its sender's order: it may arrive before or after its neighbours.
     pub reordered: u16,
-    /// The longest that a message is under way.
+    /// The longest delay of a message.
     pub delay: Duration,
 }
 
-/// A bus for nodes in one process. Without faults messages arrive at once, and from each sender in order.
+/// A bus for nodes in one process. Without faults messages arrive at once, and in order per sender.
 pub struct MemoryBus {
     clock: Arc<dyn Clock>,
     state: Mutex<MemoryBusState>,
@@ -41,16 +41,16 @@ struct MemoryBusState {
 
 #[derive(Default)]
 struct NodeMailbox {
-    /// By when they arrive, and the order in which they were sent. Bound: [`WAITING_MAX`].
+    /// The messages by time of arrival and order of sending. Bound: [`WAITING_MAX`].
     waiting: BTreeMap<(Duration, u64), BusMessage>,
-    /// When the last message of each sender that keeps its order arrives.
+    /// The arrival time of the last ordered message, per sender.
     arrived: BTreeMap<Arc<str>, Duration>,
-    /// Nothing reaches the node, nor leaves it.
+    /// True while no message reaches or leaves the node.
     is_cut_off: bool,
 }
 
 impl MemoryBus {
-    /// A bus without nodes and without faults. The seed decides what the faults will strike.
+    /// Creates a bus without nodes and without faults. The seed determines which messages the faults hit.
     pub fn new(clock: Arc<dyn Clock>, seed: u64) -> Arc<Self> {
         let state = MemoryBusState {
             rng: fastrand::Rng::with_seed(seed),
@@ -62,29 +62,29 @@ impl MemoryBus {
         Arc::new(Self { clock, state: Mutex::new(state) })
     }
 
-    /// From here on messages travel like this.
+    /// Sets the faults for messages sent from now on.
     pub fn set_faults(&self, faults: BusFaults) {
         self.state.lock().faults = faults;
     }
 
-    /// Lets a node receive; what waited for one of that name is lost.
+    /// Adds a node, which receives messages from now on; messages waiting for an earlier node of that name are lost.
     pub fn join_node(&self, name: &str) {
         self.state.lock().nodes.insert(name.into(), NodeMailbox::default());
     }
 
-    /// Ends that.
+    /// Removes a node; messages waiting for it are lost.
     pub fn leave_node(&self, name: &str) {
         self.state.lock().nodes.remove(name);
     }
 
-    /// Cuts a node off from the others, or lets it reach them again. What is under way to it arrives.
+    /// Cuts a node off from the others, or reconnects it. Messages already on their way to it still arrive.
     pub fn set_cut_off(&self, name: &str, is_cut_off: bool) {
         if let Some(mailbox) = self.state.lock().nodes.get_mut(name) {
             mailbox.is_cut_off = is_cut_off;
         }
     }
 
-    /// The next message that has arrived for a node.
+    /// Returns the next message that has arrived for a node.
     pub fn receive_message(&self, name: &str) -> Option<BusMessage> {
         let now = self.clock.monotonic();
         let mut state = self.state.lock();
@@ -92,7 +92,7 @@ impl MemoryBus {
         (first.key().0 <= now).then(|| first.remove())
     }
 
-    /// How many messages were lost, for whatever reason.
+    /// Returns the number of messages lost for any reason.
     pub fn lost_messages(&self) -> u64 {
         self.state.lock().lost
     }
@@ -178,7 +178,7 @@ mod tests {
         BusMessage { from: "a".into(), body: MessageBody::Outdated { network: "n".into(), term } }
     }
 
-    /// What b receives of a thousand messages, in its order.
+    /// Returns the messages that b receives of a thousand, in order of arrival.
     fn received(faults: BusFaults, seed: u64) -> Vec<u64> {
         let clock = SimulatedClock::new(UnixMillis(0));
         let bus = MemoryBus::new(Arc::new(clock.clone()), seed);

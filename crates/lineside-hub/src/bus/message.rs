@@ -1,4 +1,4 @@
-//! What nodes say to each other.
+//! The messages between nodes.
 
 use std::sync::Arc;
 
@@ -10,94 +10,95 @@ use crate::Position;
 /// One message between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusMessage {
-    /// The node that sent it.
+    /// The sending node.
     pub from: Arc<str>,
-    /// What it says.
+    /// The content.
     pub body: MessageBody,
 }
 
-/// Where a network is, as its owner says.
+/// The position of a network, as its owner reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkHead {
     /// The network's id.
     pub network: Arc<str>,
-    /// Which ownership this is: of two that claim a network the higher is right. From 1.
+    /// The number of the ownership, from 1: if two nodes claim a network, the higher term is right.
     pub term: u64,
     /// The epoch of this term, and the revision.
     pub at: Position,
 }
 
-/// One piece of a publication or a state.
+/// One part of a publication or a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessagePart {
-    /// Which piece, from 0.
+    /// The part's index, from 0.
     pub index: u32,
-    /// How many there are; at most [`PARTS_MAX`].
+    /// The number of parts; at most [`PARTS_MAX`].
     pub count: u32,
-    /// At most [`PART_BYTES_MAX`].
+    /// The part's bytes; at most [`PART_BYTES_MAX`].
     pub data: Bytes,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageBody {
-    /// From an owner to all: what leads from one revision to another.
+    /// From an owner to all nodes: the changes from one revision to another.
     Changes {
-        /// Where they lead.
+        /// The position that the changes lead to.
         head: NetworkHead,
-        /// The revision that they build upon.
+        /// The revision that the changes build on.
         previous: u64,
-        /// This piece of them.
+        /// This part of the changes.
         part: MessagePart,
     },
-    /// From an owner to who asked: all that the network holds.
+    /// From an owner to the node that asked: the whole state of the network.
     State {
-        /// Where the network was.
+        /// The position of the state.
         head: NetworkHead,
-        /// Which of the states that the owner has read in this term: parts of two are never one state.
+        /// The number of the state among those that the owner has read in this term: parts of two editions never
+        /// belong together.
         edition: u64,
-        /// This piece of it.
+        /// This part of the state.
         part: MessagePart,
     },
-    /// From an owner to all, every [`HEARTBEAT`](super::HEARTBEAT): where its networks are.
+    /// From an owner to all nodes, every [`HEARTBEAT`](super::HEARTBEAT): the positions of its networks.
     Heartbeat(Vec<NetworkHead>),
-    /// From a follower to the owner: it has missed something.
+    /// From a follower to the owner: a request for missed data.
     Ask(CatchUpRequest),
-    /// To who claims a network: there is a later term.
+    /// To a node that claims a network: there is a later term.
     Outdated {
         /// The network's id.
         network: Arc<str>,
-        /// The highest term that the sender knows of.
+        /// The highest term known to the sender.
         term: u64,
     },
 }
 
-/// What a follower needs.
+/// A follower's request for missed data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatchUpRequest {
     /// The network's id.
     pub network: Arc<str>,
-    /// The term that it follows.
+    /// The term that the follower follows.
     pub term: u64,
-    /// What it holds of this term.
+    /// The position that the follower has in this term.
     pub held: Option<Position>,
-    /// It has what comes next and cannot read it: it needs a later state.
+    /// True if the follower has the next changes but cannot read them: it needs a later state.
     pub is_stuck: bool,
-    /// The state that it was being sent, by edition, and the first part of it that has not come.
+    /// The state that the follower has received in part: its edition, and the first missing part.
     pub unfinished: Option<(u64, u32)>,
 }
 
-/// Who a message goes to.
+/// The recipient of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageRecipient {
     /// Every other node.
     All,
-    /// That node.
+    /// One node, by name.
     One(Arc<str>),
 }
 
 impl MessagePart {
-    /// Whether it is one that a node may have sent.
+    /// Returns true if the part's numbers and size are valid.
     pub(super) fn is_sound(&self) -> bool {
         self.index < self.count
             && self.count as usize <= PARTS_MAX
@@ -105,8 +106,8 @@ impl MessagePart {
     }
 }
 
-/// Cuts what is too large for a message; none becomes one that is empty. The pieces are otherwise as given, so
-/// that who reads them finds whole records where the writer put whole records.
+/// Splits pieces that are too large for a message; no pieces become one empty piece. Other pieces stay as they are, so
+/// that the reader gets whole records where the writer put whole records.
 pub(super) fn split_pieces(pieces: Vec<Bytes>) -> Vec<Bytes> {
     if pieces.is_empty() {
         return vec![Bytes::new()];
@@ -124,7 +125,7 @@ pub(super) fn split_pieces(pieces: Vec<Bytes>) -> Vec<Bytes> {
     parts
 }
 
-/// The parts from `first` on, numbered.
+/// Returns the parts from `first` on, with their numbers.
 pub(super) fn number_parts(parts: &[Bytes], first: usize) -> impl Iterator<Item = MessagePart> {
     let count = parts.len() as u32;
     (0..).zip(parts).skip(first).map(move |(index, data)| MessagePart {

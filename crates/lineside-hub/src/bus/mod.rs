@@ -1,25 +1,27 @@
-//! Many nodes: a network is owned by one, and the others follow it.
+//! Clustering: one node owns each network, and the other nodes follow it.
 //!
 //! # Layout
-//! - [`NetworkOwnership`]: which node owns a network, by the hash ring of the nodes that there are
-//! - [`Bus`]: what carries messages between nodes; [`MemoryBus`] does so within a process, badly if told to
-//! - [`BusMessage`]: what they say to each other
-//! - [`NetworkReplica`]: who holds the networks' records; what the bus moves are bytes to the hub
-//! - [`ClusterNode`]: a node's part in it: owner of some networks, follower of the others
+//! - [`NetworkOwnership`]: the node that owns a network, by the hash ring of the current nodes
+//! - [`Bus`]: carries messages between nodes; [`MemoryBus`] does so within a process, with faults if configured
+//! - [`BusMessage`]: a message between nodes
+//! - [`NetworkReplica`]: stores the networks' records; to the hub they are only bytes
+//! - [`ClusterNode`]: a node's part: owner of some networks, follower of the others
 //!
-//! # What it must not know
-//! What is in a network, which broker carries the messages, and threads: everything here is driven by calls.
+//! # Boundaries
+//! This module does not know the content of a network, the broker that carries the messages, or threads: everything
+//! here is driven by calls.
 //!
-//! # The promise
-//! The bus may lose, repeat, reorder and delay whatever it likes. Still every node appends the same publications at
-//! the same epochs and offsets, or jumps and says so: its rooms then mark a `gap`.
+//! # Guarantees
+//! The bus may lose, repeat, reorder and delay messages. Still every node appends the same publications at the same
+//! epochs and offsets, or jumps and reports it: its rooms then mark a `gap`.
 //!
-//! - An owner says each publication once, to all nodes: term, previous and new revision, changes in parts.
-//! - A follower applies only what builds upon what it holds. What comes early waits; what is missing is asked for, and
-//!   meanwhile nothing of that network is published there. The owner answers with the publications, or with the state.
-//! - An owner says every second where its networks are, so that a last message that was lost is missed.
-//! - A network's term rises with each change of its owner, and each term has an epoch of its own. Lower terms are
-//!   ignored, and who sends them is told so: a node that comes back after it was given up finds out, and follows.
+//! - An owner sends each publication once, to all nodes: term, previous and new revision, changes in parts.
+//! - A follower applies only changes that build on its revision. Early changes wait. The follower requests missing
+//!   changes, and meanwhile publishes nothing of that network. The owner answers with the publications, or with the
+//!   state.
+//! - An owner sends the positions of its networks every second, so that the loss of a last message is detected.
+//! - A network's term rises with each change of owner, and each term has its own epoch. Messages of lower terms are
+//!   ignored, and their sender is notified: so a node that returns after it was given up learns it, and follows.
 
 mod assembly;
 mod follower;
@@ -43,13 +45,14 @@ pub use self::node::{BusPublishError, ClusterNode, ClusterNodeMetrics, NodeDepen
 pub use self::ownership::{NetworkOwnership, NodeRoster};
 pub use self::replica::{NetworkReplica, ReplicaDecodeError, ReplicaState};
 
-/// Carries messages between nodes, each at most once. It may lose them, and never waits: whoever is too slow loses.
+/// Carries messages between nodes, each at most once. It may lose messages, and never waits: a slow receiver loses
+/// messages.
 pub trait Bus: Send + Sync + 'static {
     /// Sends a message.
     fn send_message(&self, to: MessageRecipient, message: BusMessage);
 }
 
-/// What one call of a node may reach.
+/// The environment of one call of a node.
 struct NodeContext<'a> {
     name: &'a Arc<str>,
     bus: &'a dyn Bus,

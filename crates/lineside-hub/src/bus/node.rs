@@ -1,4 +1,4 @@
-//! A node's part in the whole: owner of some networks, follower of the others.
+//! A node's part in the cluster: owner of some networks, follower of the others.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,16 +15,16 @@ use super::owner::NetworkOwner;
 use super::{Bus, HEARTBEAT, NetworkOwnership, NetworkReplica, NodeContext};
 use crate::{Epoch, Position};
 
-/// What a node needs of others.
+/// The dependencies of a node.
 #[derive(Clone)]
 pub struct NodeDependencies {
-    /// Carries its messages.
+    /// Carries the node's messages.
     pub bus: Arc<dyn Bus>,
-    /// Holds the networks' records.
+    /// Stores the networks' records.
     pub replica: Arc<dyn NetworkReplica>,
-    /// Tells the time.
+    /// The node's clock.
     pub clock: Arc<dyn Clock>,
-    /// Says which node owns a network.
+    /// The assignment of networks to nodes.
     pub ownership: Arc<NetworkOwnership>,
 }
 
@@ -34,46 +34,46 @@ impl fmt::Debug for NodeDependencies {
     }
 }
 
-/// Why a publication was not said to the others.
+/// The reason why a publication was not sent to the other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusPublishError {
-    /// This node does not own the network, or no longer in that epoch. Whoever published followed an order to stop too
-    /// late; the node's rooms will get the owner's state.
+    /// This node does not own the network, or no longer in that epoch. The publisher stopped too late after an order
+    /// to stop; the node's rooms will get the owner's state.
     #[error("another node owns the network")]
     NotOwner,
-    /// The position is not after the last one.
+    /// The position is not after the last published one.
     #[error("it was published already")]
     NotNext,
 }
 
-/// What a node has said and heard.
+/// The counters of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClusterNodeMetrics {
     /// Messages handed to the bus; one to all nodes counts once.
     pub sent_total: u64,
-    /// Publications of networks that it owns.
+    /// Publications of networks that the node owns.
     pub published_total: u64,
-    /// Publications of other owners that it applied.
+    /// Publications of other owners that the node applied.
     pub applied_total: u64,
-    /// Messages that told it nothing new.
+    /// Messages without new content.
     pub repeated_total: u64,
-    /// Messages of a term that is over, or of somebody who does not own the network.
+    /// Messages of an earlier term, or of a node that does not own the network.
     pub refused_total: u64,
-    /// How often it asked an owner for what it had missed.
+    /// Requests to owners for missed data.
     pub asked_total: u64,
-    /// How often it was asked.
+    /// Requests from followers that the node answered.
     pub answers_total: u64,
     /// States sent.
     pub states_sent_total: u64,
-    /// States that took the place of what it held.
+    /// States that replaced the node's own.
     pub states_taken_total: u64,
-    /// States that have more parts than may be sent.
+    /// States with too many parts to be sent.
     pub states_too_large_total: u64,
     /// Publications and states that could not be read.
     pub unreadable_total: u64,
-    /// Times that it became the owner of a network.
+    /// Times that the node became the owner of a network.
     pub led_total: u64,
-    /// Times that it ceased to be.
+    /// Times that the node stopped being the owner of a network.
     pub deposed_total: u64,
 }
 
@@ -83,23 +83,23 @@ enum NetworkRole {
     Follower(Box<NetworkFollower>),
 }
 
-/// One node. A plain value, driven by whoever has its messages and its time.
+/// One node of a cluster. A plain value, driven by the code that has its messages and its time.
 pub struct ClusterNode {
     name: Arc<str>,
     around: NodeDependencies,
-    /// Draws epochs.
+    /// Generates epochs.
     rng: fastrand::Rng,
-    /// Bound: the networks named at its making.
+    /// Bound: the networks given to [`new`](Self::new).
     networks: BTreeMap<Arc<str>, NetworkRole>,
-    /// The number of the roster that its roles were last decided by.
+    /// The number of the roster that was last applied to the roles.
     decided: u64,
     next_heartbeat: Duration,
     metrics: ClusterNodeMetrics,
 }
 
 impl ClusterNode {
-    /// A node that follows all networks, until a roster says which ones it owns. Its name is the one in the
-    /// roster; `seed` is to come from the system's randomness, except where runs are to be repeated.
+    /// Creates a node that follows all networks until a roster assigns it some. `name` is the node's name in the
+    /// roster; take `seed` from the system's randomness, except for repeatable runs.
     pub fn new<'a>(
         name: &str,
         networks: impl IntoIterator<Item = &'a str>,
@@ -121,17 +121,17 @@ impl ClusterNode {
         }
     }
 
-    /// What it is called.
+    /// Returns the node's name.
     pub fn node_name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Whether it owns the network, as far as it knows.
+    /// Returns true if the node owns the network, as far as it knows.
     pub fn owns_network(&self, network: &str) -> bool {
         matches!(self.networks.get(network), Some(NetworkRole::Owner(_)))
     }
 
-    /// Where the network is on this node, and in which term; `None` before it has anything of the term.
+    /// Returns the network's position and term on this node; `None` before it has data of the term.
     pub fn network_head(&self, network: &str) -> Option<NetworkHead> {
         match self.networks.get(network)? {
             NetworkRole::Owner(owner) => Some(owner.current_head().clone()),
@@ -139,7 +139,7 @@ impl ClusterNode {
         }
     }
 
-    /// Whether it knows that it has missed something of the network.
+    /// Returns true if the node knows that it has missed data of the network.
     pub fn is_behind_on(&self, network: &str) -> bool {
         match self.networks.get(network) {
             Some(NetworkRole::Follower(follower)) => follower.is_behind(),
@@ -147,16 +147,16 @@ impl ClusterNode {
         }
     }
 
-    /// What it has said and heard.
+    /// Returns the counters.
     pub fn metrics(&self) -> ClusterNodeMetrics {
         self.metrics
     }
 
-    /// Says to the other nodes what led from the last publication to `at`: one message, or one for each part. To be
-    /// called once per poll, by the network's writer, after the state has been swapped.
+    /// Sends the changes from the last publication to `at` to the other nodes: one message, or one for each part. The
+    /// network's writer calls this once per poll, after the state has been swapped.
     ///
     /// # Errors
-    /// When this node does not own the network in that epoch, or has said it already.
+    /// Returns an error if this node does not own the network in that epoch, or has sent that position already.
     pub fn publish_changes(
         &mut self,
         network: &str,
@@ -177,7 +177,7 @@ impl ClusterNode {
         .unwrap_or(Err(BusPublishError::NotOwner))
     }
 
-    /// Takes a message from the bus.
+    /// Handles a message from the bus.
     pub fn receive_message(&mut self, message: BusMessage) {
         let BusMessage { from, body } = message;
         if from == self.name {
@@ -206,7 +206,7 @@ impl ClusterNode {
                     NetworkRole::Owner(owner) if owner.current_head().term == ask.term => {
                         owner.answer_follower(&from, &ask, outside);
                     }
-                    // It will hear of the term that there is now.
+                    // The sender will learn the current term.
                     _ => {}
                 });
             }
@@ -214,8 +214,8 @@ impl ClusterNode {
         }
     }
 
-    /// Does what is due: takes up what a new roster gives it, says where its networks are, asks again. To be
-    /// called about ten times a second.
+    /// Does the work that is due: applies a new roster, sends heartbeats, repeats requests. Call this about ten times
+    /// a second.
     pub fn run_due_work(&mut self) {
         let number = self.around.ownership.load_roster().roster_number();
         if number > self.decided {
@@ -232,7 +232,7 @@ impl ClusterNode {
         self.send_heartbeats();
     }
 
-    /// Lets each network's owner be who the roster says.
+    /// Makes the node owner or follower of each network, as the roster says.
     fn apply_roster(&mut self) {
         let (ownership, name) = (self.around.ownership.clone(), self.name.clone());
         let roster = ownership.load_roster();
@@ -240,7 +240,7 @@ impl ClusterNode {
         for network in &names {
             let is_owner = roster.is_owner(network, &name);
             self.with_role(network, |role, rng, outside| match role {
-                // Whoever heard of a later term knows a roster to be over that it has not seen the end of.
+                // A follower that knows a later term than the roster's number knows that this roster is outdated.
                 NetworkRole::Follower(follower)
                     if is_owner && follower.known_term() < roster.roster_number() =>
                 {
@@ -255,8 +255,8 @@ impl ClusterNode {
         }
     }
 
-    /// There is such a term. Who owned the network in an earlier one takes it up again, if the roster still says
-    /// so and is later, and follows otherwise.
+    /// Records a later term. The owner of an earlier term starts a new term if the roster still names it and is later,
+    /// and follows otherwise.
     fn learn_term(&mut self, network: &str, term: u64) {
         let (ownership, name) = (self.around.ownership.clone(), self.name.clone());
         let roster = ownership.load_roster();
@@ -275,8 +275,8 @@ impl ClusterNode {
         });
     }
 
-    /// Lets a follower hear what an owner says. Who believes to own the network itself is told of a higher term, or
-    /// tells of its own.
+    /// Passes an owner's message to the network's follower. If this node believes that it owns the network, it learns
+    /// a higher term, or reports its own.
     fn with_follower(
         &mut self,
         from: &Arc<str>,
@@ -299,7 +299,7 @@ impl ClusterNode {
         });
     }
 
-    /// Says every [`HEARTBEAT`] where its networks are.
+    /// Sends the positions of the node's networks every [`HEARTBEAT`].
     fn send_heartbeats(&mut self) {
         let now = self.around.clock.monotonic();
         if now < self.next_heartbeat {
@@ -320,7 +320,7 @@ impl ClusterNode {
         }
     }
 
-    /// Calls with a network's role; `None` when there is no such network.
+    /// Calls `call` with a network's role; returns `None` if there is no such network.
     fn with_role<R>(
         &mut self,
         network: &str,
@@ -338,7 +338,7 @@ impl ClusterNode {
     }
 }
 
-/// Begins a term, in an epoch of its own, and says so.
+/// Starts a term with its own epoch, and announces it.
 fn begin_term(
     role: &mut NetworkRole,
     network: &Arc<str>,
@@ -354,7 +354,7 @@ fn begin_term(
     *role = NetworkRole::Owner(Box::new(NetworkOwner::new(head)));
 }
 
-/// Ends it; `term` is the highest that is known.
+/// Ends the node's ownership; `term` is the highest known term.
 fn end_term(role: &mut NetworkRole, network: &Arc<str>, term: u64, outside: &mut NodeContext<'_>) {
     outside.metrics.deposed_total += 1;
     outside.replica.become_follower(network);

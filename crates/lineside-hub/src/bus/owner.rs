@@ -1,5 +1,5 @@
-//! An owner's side of one network: it says each publication once to all, keeps the last ones for those who missed
-//! some, and answers them.
+//! An owner's side of one network: it sends each publication once to all nodes, retains the last ones for followers
+//! that missed some, and answers their requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,9 @@ pub(super) struct NetworkOwner {
     head: NetworkHead,
     /// The last publications, by the revision that each leads to.
     log: Ring<LoggedChange>,
-    /// A state that was sent, while the log goes on from it.
+    /// A state that was sent, as long as the log continues from it.
     state: Option<CachedState>,
-    /// States read so far.
+    /// The number of states read so far.
     editions: u64,
 }
 
@@ -59,12 +59,12 @@ impl NetworkOwner {
         &self.head
     }
 
-    /// Whether a publication at this position would be the next, or a later one, of this term.
+    /// Returns true if `at` is in this term and after the last publication.
     pub(super) fn is_next_position(&self, at: Position) -> bool {
         at.epoch == self.head.at.epoch && at.offset > self.head.at.offset
     }
 
-    /// Says to all what leads to `revision`.
+    /// Sends the changes that lead to `revision` to all nodes.
     pub(super) fn publish_changes(
         &mut self,
         revision: u64,
@@ -75,7 +75,8 @@ impl NetworkOwner {
         self.head.at.offset = revision;
         outside.metrics.published_total += 1;
         if parts.len() > PARTS_MAX {
-            // The heartbeat tells them that they are behind, and the log does not help them.
+            // The heartbeat tells the followers that they are behind, and they will get a state because the log is
+            // empty.
             self.log.restart_from(revision);
             return;
         }
@@ -86,7 +87,7 @@ impl NetworkOwner {
         self.drop_uncovered_state();
     }
 
-    /// Gives a follower what it has missed, or the state.
+    /// Sends a follower the publications that it has missed, or the state.
     pub(super) fn answer_follower(
         &mut self,
         from: &Arc<str>,
@@ -101,7 +102,7 @@ impl NetworkOwner {
         }
     }
 
-    /// Drops what is too old.
+    /// Drops log entries and a cached state that are too old.
     pub(super) fn trim_log(&mut self, now: Duration) {
         self.log.trim_to_bounds(ring_bounds(now));
         self.drop_uncovered_state();
@@ -175,7 +176,8 @@ impl NetworkOwner {
 
     fn read_state(&mut self, outside: &mut NodeContext<'_>) -> Option<CachedState> {
         let state = outside.replica.network_state(&self.head.network)?;
-        // Its writer swaps first and publishes afterwards, so it may be ahead of what was said; never behind.
+        // The network's writer swaps first and publishes afterwards, so the state may be ahead of the last publication
+        // but never behind.
         if state.at.epoch != self.head.at.epoch || state.at.offset < self.head.at.offset {
             return None;
         }

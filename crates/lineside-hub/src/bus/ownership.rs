@@ -1,9 +1,9 @@
-//! Which node owns a network.
+//! The assignment of networks to nodes.
 //!
-//! A roster is a number and the nodes that there are, by weight. Whoever keeps the list of nodes gives out the
-//! numbers, each only once and rising: with every node that comes, goes, comes back without what it held, or
-//! changes its weight. Two nodes may for a while know of different rosters; the number, as the term of what
-//! they own by it, tells which of them is right.
+//! A roster is a number and the current nodes with their weights. The maintainer of the list of nodes issues the
+//! numbers, each only once and rising: whenever a node joins, leaves, returns without its data, or changes its weight.
+//! Two nodes may know different rosters for a while. The number, as the term of the networks owned by it, tells which
+//! node is right.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use lineside_sync::hashring::{HashRing, HashRingError, RingMember};
 
-/// The nodes that there are, at one time.
+/// The nodes of the cluster at one time.
 #[derive(Debug)]
 pub struct NodeRoster {
     number: u64,
@@ -19,33 +19,33 @@ pub struct NodeRoster {
 }
 
 impl NodeRoster {
-    /// Which roster this is; 0 is the one before there was any.
+    /// Returns the roster's number; 0 is the state before the first roster.
     pub fn roster_number(&self) -> u64 {
         self.number
     }
 
-    /// Who owns a network; nobody, when no node has weight. One hash and a binary search.
+    /// Returns the owner of a network; `None` if no node has weight. One hash and a binary search.
     pub fn find_owner(&self, network: &str) -> Option<&str> {
         self.ring.find_owner(network.as_bytes())
     }
 
-    /// Whether it is this node that owns the network.
+    /// Returns true if the node owns the network.
     pub fn is_owner(&self, network: &str, node: &str) -> bool {
         self.find_owner(network) == Some(node)
     }
 
-    /// The nodes, by name, with their weights.
+    /// Returns the nodes, by name, with their weights.
     pub fn member_nodes(&self) -> &[RingMember] {
         self.ring.members()
     }
 
-    /// The part of all networks that a node may expect to own, from 0 to 1.
+    /// Returns the share of all networks that a node may expect to own, from 0 to 1.
     pub fn expected_share(&self, node: &str) -> f64 {
         self.ring.owned_share(node)
     }
 }
 
-/// The latest roster that this node knows of: read everywhere, at the cost of a load.
+/// The latest roster known to this node. Reading it costs one load.
 ///
 /// ```
 /// use lineside_hub::bus::NetworkOwnership;
@@ -63,10 +63,10 @@ impl NodeRoster {
 pub struct NetworkOwnership(ArcSwap<NodeRoster>);
 
 impl NetworkOwnership {
-    /// Begins with a roster; with number 0 and no nodes, nobody owns anything yet.
+    /// Creates an ownership with a first roster; with number 0 and no nodes, no network has an owner yet.
     ///
     /// # Errors
-    /// As [`replace`](Self::replace_roster).
+    /// Returns the errors of [`replace_roster`](Self::replace_roster).
     pub fn new(
         number: u64,
         nodes: impl IntoIterator<Item = RingMember>,
@@ -75,11 +75,11 @@ impl NetworkOwnership {
         Ok(Arc::new(Self(ArcSwap::from_pointee(roster))))
     }
 
-    /// Takes a roster if its number is higher than the one known; says whether it was. A node that is
-    /// leaving has weight 0.
+    /// Replaces the roster if `number` is higher than that of the current one; returns true if it was. A leaving node
+    /// has weight 0.
     ///
     /// # Errors
-    /// When two nodes have one name, or the weights are too large together.
+    /// Returns an error if two nodes have the same name, or if the weights are too large together.
     pub fn replace_roster(
         &self,
         number: u64,
@@ -90,7 +90,7 @@ impl NetworkOwnership {
         Ok(before.number < number)
     }
 
-    /// The roster of the moment. To be borrowed from and let go.
+    /// Returns the current roster. Borrow from the guard, and do not hold it for long.
     pub fn load_roster(&self) -> arc_swap::Guard<Arc<NodeRoster>> {
         self.0.load()
     }

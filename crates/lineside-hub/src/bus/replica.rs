@@ -1,38 +1,38 @@
-//! The networks of this node, as the bus reads and writes them.
+//! The interface of the bus to the networks of this node.
 
 use bytes::Bytes;
 
 use crate::{Epoch, Position};
 
-/// What was sent cannot be read; the state is needed.
+/// The error of data that cannot be read; the state is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot be read")]
 pub struct ReplicaDecodeError;
 
-/// All that a network holds, at one position.
+/// The whole state of a network at one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaState {
-    /// Where the network was.
+    /// The position of the state.
     pub at: Position,
-    /// What it held, in pieces as its owner likes.
+    /// The state, in pieces chosen by its owner.
     pub pieces: Vec<Bytes>,
 }
 
-/// Who holds the networks' records; implemented by whoever knows what is in them. What the bus moves are bytes to it.
+/// A store of the networks' records, implemented by the code that knows their content. To the bus they are only bytes.
 ///
-/// Called by the node's driver only, one call at a time. Pieces come as their owner gave them, but for those above
-/// [`PART_BYTES_MAX`](super::PART_BYTES_MAX), which are cut.
+/// The node's driver calls it, one call at a time. Pieces arrive as their owner passed them, except that those above
+/// [`PART_BYTES_MAX`](super::PART_BYTES_MAX) are split.
 pub trait NetworkReplica: Send + Sync + 'static {
-    /// All that a network holds now; `None` when nothing is held yet.
+    /// Returns the current state of a network; `None` if there is none yet.
     fn network_state(&self, network: &str) -> Option<ReplicaState>;
 
-    /// Takes what leads from revision `previous`, where the network is, to `at`: swaps the state, then appends to
-    /// this node's rooms in one [`PublishBatch`](crate::PublishBatch), at the epoch and the offsets at which the owner
-    /// appends, which therefore follow from what is given here alone; and lets the batch
+    /// Applies the changes from revision `previous`, the network's current one, to `at`. It swaps the state and then
+    /// appends to this node's rooms in one [`PublishBatch`](crate::PublishBatch), at the epoch and the offsets of the
+    /// owner, which therefore must follow from the arguments alone. The batch must
     /// [reach](crate::PublishBatch::mark_group_reached) `at`.
     ///
     /// # Errors
-    /// When the changes cannot be read; nothing has changed then.
+    /// Returns an error if the changes cannot be read; then nothing has changed.
     fn apply_changes(
         &self,
         network: &str,
@@ -41,11 +41,11 @@ pub trait NetworkReplica: Send + Sync + 'static {
         changes: &[Bytes],
     ) -> Result<(), ReplicaDecodeError>;
 
-    /// Puts a state in the place of all that the network held: swaps it, then [marks a gap](crate::PublishBatch::mark_gap)
-    /// in each of this node's rooms of the network.
+    /// Replaces the whole state of the network: swaps it, then [marks a gap](crate::PublishBatch::mark_gap) in each of
+    /// this node's rooms of the network.
     ///
     /// # Errors
-    /// When the state cannot be read; nothing has changed then.
+    /// Returns an error if the state cannot be read; then nothing has changed.
     fn replace_state(
         &self,
         network: &str,
@@ -53,10 +53,10 @@ pub trait NetworkReplica: Send + Sync + 'static {
         state: &[Bytes],
     ) -> Result<(), ReplicaDecodeError>;
 
-    /// Makes this node the owner of the network: its state continues in a new epoch, each of its rooms of the network
-    /// gets a [gap](crate::PublishBatch::mark_gap), and its writer may publish. Returns the revision.
+    /// Makes this node the owner of the network: the state continues in a new epoch, each room of the network gets a
+    /// [gap](crate::PublishBatch::mark_gap), and the network's writer may publish. Returns the revision.
     fn become_owner(&self, network: &str, epoch: Epoch) -> u64;
 
-    /// Another node owns the network from here on: its writer publishes no more.
+    /// Makes this node a follower of the network: its writer stops publishing.
     fn become_follower(&self, network: &str);
 }
