@@ -1,4 +1,4 @@
-//! All rooms of this node.
+//! The hub: all rooms of this node.
 
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -17,14 +17,14 @@ use crate::{
     ResolveError, Room, RoomKey, Session, SessionLimits, StateSource,
 };
 
-/// The rooms, whoever listens in them, and what they may take.
+/// The rooms of a node, their listeners, and their limits.
 pub struct Hub {
     config: HubConfig,
     source: Arc<dyn StateSource>,
     clock: Arc<dyn Clock>,
     /// Bound: `HubConfig::rooms_max`.
     rooms: papaya::HashMap<RoomKey, Arc<Room>>,
-    /// Bound: the source's networks. A group once seen stays until it has [ended](Hub::end_group).
+    /// Bound: the source's networks. A group stays until it has [ended](Hub::end_group).
     groups: papaya::HashMap<u32, Arc<GroupInterest>>,
     rng: Mutex<fastrand::Rng>,
     namespaces: NamespaceIndex,
@@ -32,15 +32,15 @@ pub struct Hub {
     counters: Arc<HubCounters>,
     next_batch: AtomicU64,
     next_listener: AtomicU64,
-    /// Held by whoever shrinks rooms; nobody waits for it.
+    /// Held by the thread that shrinks rooms; other threads do not wait for it.
     shrinking: Mutex<()>,
-    /// Whether `app/…` takes nothing any more; read for as long as something is published there.
+    /// True once `app/…` accepts no more publications; read-locked during each publication there.
     sealed: RwLock<bool>,
 }
 
 impl Hub {
-    /// A hub without rooms. `seed` decides the epochs of rooms that count by themselves: take it from
-    /// the system's randomness, except where runs are to be repeated.
+    /// Creates a hub without rooms. `seed` determines the epochs of rooms with their own sequence: take it from the
+    /// system's randomness, except for repeatable runs.
     pub fn new(
         config: HubConfig,
         source: Arc<dyn StateSource>,
@@ -66,14 +66,14 @@ impl Hub {
         })
     }
 
-    /// What is listened to in a group, for publishers: to be asked for after the new state has been
-    /// swapped in, once per poll.
+    /// Returns the interest in a group's rooms. A publisher calls this once per poll, after the new state has been
+    /// swapped in.
     pub fn group_interest(&self, group: u32) -> Arc<GroupInterest> {
         fanout::fence_lookup();
         self.ensure_group(group)
     }
 
-    /// The room with this key, if it lives. One probe without a lock. Asked after [`interest`] or
+    /// Returns the room with this key, if it exists. One probe without a lock. Call this after [`interest`] or
     /// [`batch`], and like them after the swap.
     ///
     /// [`interest`]: Self::group_interest
@@ -82,24 +82,23 @@ impl Hub {
         self.rooms.pin().get(&key).cloned()
     }
 
-    /// The living rooms of a kind, in order of their ids.
+    /// Returns the rooms of a kind, in order of their ids.
     pub fn rooms_of_kind(&self, group: u32, kind: u8) -> Vec<Arc<Room>> {
         self.group_interest(group).rooms_of_kind(kind)
     }
 
-    /// All living rooms of a group, by kind and id: what a new dataset has to restate.
+    /// Returns all rooms of a group, by kind and id: those that a new dataset restates.
     pub fn rooms_of_group(&self, group: u32) -> Vec<Arc<Room>> {
         self.group_interest(group).all_rooms()
     }
 
-    /// Opens a batch: to be called after the new state has been swapped in and before rooms are
-    /// looked up.
+    /// Opens a batch. Call this after the new state has been swapped in and before rooms are looked up.
     pub fn open_batch(&self) -> PublishBatch<'_> {
         let number = self.next_batch.fetch_add(1, Ordering::Relaxed);
         PublishBatch::new(self, number, self.clock.monotonic())
     }
 
-    /// Opens a session whose listener is told when there is something to pull.
+    /// Opens a session; `listener` is signaled when the session has something to pull.
     pub fn open_session(
         self: &Arc<Self>,
         listener: Arc<dyn Listener>,
@@ -108,31 +107,31 @@ impl Hub {
         Session::with_listener(self.clone(), self.next_listener_number(), listener, limits)
     }
 
-    /// The number of a new listener: a session by itself, or a partition.
+    /// Returns the number of a new listener: a session or a partition.
     pub(crate) fn next_listener_number(&self) -> u64 {
         self.next_listener.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The name under which a client lists its position in this channel's sequence, to be known before
-    /// a subscription that resumes.
+    /// Returns the name under which a client lists its position in this channel's sequence. A client needs the name
+    /// before a subscription that resumes.
     ///
     /// # Errors
-    /// When there is no such channel or feed.
+    /// Returns an error if there is no such channel or feed.
     pub fn sequence_name(&self, channel: &Channel) -> Result<String, ResolveError> {
         let key = self.resolve_channel(channel)?;
         Ok(self.sequence_name_for_key(channel, key))
     }
 
-    /// What holds for an `app/…` channel; `None` for every other.
+    /// Returns the namespace of an `app/…` channel; `None` for other channels.
     pub fn find_namespace(&self, channel: &Channel) -> Option<&Namespace> {
         self.namespaces.find_namespace(channel)
     }
 
-    /// Ends a group: its rooms are closed, and each subscription there [is over](crate::SubscriptionEnd::Over). For a source
-    /// whose sequence is no more, or goes on under another group's number; a number is not used twice.
+    /// Ends a group: closes its rooms, and ends each subscription there with [`Over`](crate::SubscriptionEnd::Over).
+    /// For a source whose sequence has ended, or continues under another group's number; a number is not reused.
     ///
-    /// To be called once the source neither resolves a channel to this group nor has a position for it: who enters
-    /// meanwhile is either found here, or sees that and is refused.
+    /// Call this once the source neither resolves a channel to this group nor has a position for it. A subscriber that
+    /// enters meanwhile is either found here, or sees the end and is refused.
     pub fn end_group(&self, group: u32) {
         let mut batch = self.open_batch();
         let interest = self.ensure_group(group);
@@ -150,8 +149,8 @@ impl Hub {
         batch.finish();
     }
 
-    /// Drops old ring entries and unused states, closes rooms after their linger, and keeps to the
-    /// node's byte limit. To be called about once a second; takes time for each living room.
+    /// Drops old ring entries and unused states, closes rooms after their linger time, and enforces the node's byte
+    /// limit. Call this about once a second; linear in the number of rooms.
     pub fn sweep_rooms(&self) {
         let now = self.clock.monotonic();
         for group in self.all_groups() {
@@ -164,8 +163,8 @@ impl Hub {
         self.shrink_largest_rooms();
     }
 
-    /// Tells of each living room how many subscribe to it. Takes time for each, as [`sweep`](Self::sweep_rooms) does, and no
-    /// room's lock.
+    /// Calls `tell` with the channel and the number of subscribers of each room with a public name. Linear in the
+    /// number of rooms, like [`sweep_rooms`](Self::sweep_rooms), but locks no room.
     pub fn for_each_room(&self, mut tell: impl FnMut(&Channel, usize)) {
         for room in self.all_rooms() {
             if !room.key().is_hidden() {
@@ -174,23 +173,23 @@ impl Hub {
         }
     }
 
-    /// What it has done and holds.
+    /// Returns the hub's metrics.
     pub fn metrics(&self) -> HubMetrics {
         self.counters.read_metrics(self.presence.present_count())
     }
 
-    /// How long publications took from their append to their delivery, in nanoseconds: those that were appended while
-    /// the subscription was there, not what a client that came back had missed.
+    /// Returns the times from append to delivery of publications, in nanoseconds: of those appended during a
+    /// subscription, without those that a returning client had missed.
     pub fn delivery_time_snapshot(&self) -> histogram::HistogramSnapshot {
         self.counters.delivery_time.snapshot()
     }
 
-    /// The clock that it was given; its monotonic time begins long before the process.
+    /// Returns the hub's clock; its monotonic time starts long before the process.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// Which room a channel is: one of the hub's own, or of the source.
+    /// Returns the key of a channel's room, which belongs to the hub or to the source.
     pub(crate) fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         match self.namespaces.room_key(channel) {
             Some(key) => Ok(key),
@@ -198,7 +197,8 @@ impl Hub {
         }
     }
 
-    /// As [`StateSource::sequence_name`]; empty for what nobody can name.
+    /// Returns [`StateSource::sequence_name`] for a channel of the source, the channel's name for one of the hub;
+    /// empty for hidden rooms.
     pub(crate) fn sequence_name_for_key(&self, channel: &Channel, key: RoomKey) -> String {
         if key.is_hidden() {
             String::new()
@@ -245,7 +245,8 @@ impl Hub {
         self.groups.pin().get_or_insert_with(group, Arc::default).clone()
     }
 
-    /// The room of a channel, made if there is none. `None` when there are too many, or its group has ended.
+    /// Returns the room of a channel, created if there is none; `None` if there are too many rooms, or if the group
+    /// has ended.
     pub(crate) fn enter_room(&self, channel: &Channel, key: RoomKey) -> Option<Arc<Room>> {
         if let Some(room) = self.find_room(key) {
             return Some(room);
@@ -305,7 +306,7 @@ impl Hub {
             let Some((bytes, key, n)) = by_size.pop() else { break };
             self.counters.shrunk.add(rooms[n].halve_log());
             let left = rooms[n].byte_size();
-            // Others may append meanwhile; a room is not visited for ever.
+            // Other threads may append meanwhile: a room that does not get smaller is not visited again.
             if left > 0 && left < bytes {
                 by_size.push((left, key, n));
             }

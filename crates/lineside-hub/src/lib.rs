@@ -1,34 +1,34 @@
-//! The middle of Lineside: rooms are logs, sessions are cursors.
+//! Lineside's hub: rooms are logs, sessions are cursors.
 //!
 //! # Layout
-//! - [`Channel`], [`Epoch`], [`Position`]: what things are called and where in them one is
-//! - [`StateSource`]: who knows how things are; implemented by whoever owns the records
+//! - [`Channel`], [`Epoch`], [`Position`]: the names of channels and the positions in them
+//! - [`StateSource`]: provides the channels' states; implemented by the owner of the records
 //! - [`Room`]: one channel on this node, a bounded ring of publications and at most one encoded state
-//! - [`GroupInterest`]: what anybody listens to, so that what nobody listens to costs nothing
-//! - [`PublishBatch`]: how publishers append; one signal per listener and batch
-//! - [`Session`]: a client's side; it pulls, so a slow one slows only itself
+//! - [`GroupInterest`]: the rooms with listeners, so that channels without any cost nothing
+//! - [`PublishBatch`]: appends publications; one signal per listener and batch
+//! - [`Session`]: a client's side; it pulls, so a slow client slows only itself
 //! - [`PartitionListener`]: all sessions of a partition as one listener
-//! - [`Namespace`]: the channels that are the operator's own, `app/…`, which have no state but may keep a
+//! - [`Namespace`]: options of the operator's own channels, `app/…`, which have no state but may have a
 //!   [`ChannelHistory`]
-//! - [`Member`], [`Membership`]: who is in such a channel
-//! - [`HandoffRoom`]: what a hub leaves to the one after it
+//! - [`PresenceMember`], [`Membership`]: the subscribers present in such a channel
+//! - [`HandoffRoom`]: a room's log as handed to the hub of the next process
 //! - [`Hub`]: all rooms of this node
-//! - [`bus`]: what several nodes say to each other, so that all have the same rooms
+//! - [`bus`]: messages between nodes, so that all nodes have equal rooms
 //!
-//! # What it must not know
-//! Neither transit nor sockets: bytes come in, the same bytes go out. Time comes from the clock that is
-//! handed in, chance from a seed. No lock is held while a [`StateSource`] or a [`Listener`] is called.
+//! # Boundaries
+//! The hub knows neither transit nor sockets: it passes bytes through unchanged. Time comes from an injected clock,
+//! randomness from a seed. No lock is held while a [`StateSource`] or a [`Listener`] is called.
 //!
-//! # The one promise
-//! A subscriber that applies each state and each change it is given holds what the source holds; if it
-//! missed something, the state that makes up for it says so (`gap`). Two orders keep it:
+//! # The guarantee
+//! A subscriber that applies each state and each change that it gets has the state of the source. If it missed
+//! something, the state that it gets instead is marked with `gap`. Two orders guarantee this:
 //!
-//! - a publisher first swaps its state, then opens a [`PublishBatch`] (which orders the two for all processors)
-//!   and looks up rooms;
+//! - a publisher first swaps its state, then opens a [`PublishBatch`] (which orders the two for all processors) and
+//!   looks up rooms;
 //! - a subscriber first enters the room in the table, then reads the state.
 //!
-//! So either the publisher sees the room, or the subscriber sees the new state. The steps of this, the log
-//! and the signals are `lineside_sync`'s, whose models try every interleaving of them.
+//! So either the publisher sees the room, or the subscriber sees the new state. These steps, the log and the signals
+//! are implemented in `lineside_sync`, whose models try every interleaving of them.
 
 mod limits;
 mod channel;

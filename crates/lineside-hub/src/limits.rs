@@ -1,82 +1,84 @@
-//! Every bound of the hub, in one place.
+//! The limits of the hub, in one place.
 
 use std::time::Duration;
 
 use crate::Namespace;
 
-/// Longest channel name in bytes, encoded.
+/// The longest channel name in bytes, encoded.
 pub const CHANNEL_BYTES_MAX: usize = 512;
 
-/// How often one reader reads a state again because the ring overtook it while it was read. After
-/// that the state is delivered as it is, and the next look finds a gap.
+/// The number of times that a reader reads a state again because the ring overtook it during the read. After that the
+/// state is delivered as it is, and the next pull finds a gap.
 pub(crate) const STATE_READ_ATTEMPTS: usize = 3;
 
-/// The gap without having reached the top in between that ends a subscription.
+/// The number of gaps, without reaching the top in between, that ends a subscription.
 pub(crate) const GAPS_MAX: u8 = 3;
 
-/// What a publication takes in a ring beside its data.
+/// The bytes that a publication takes in a ring in addition to its data.
 pub(crate) const PUBLICATION_OVERHEAD: usize = 128;
 
-/// How many states of its own ring a room may hold in publications.
+/// The largest total of publications in a room, as a multiple of the size of its state.
 pub(crate) const RING_STATES_MAX: usize = 2;
 
-/// Largest publication into `app/…`, so that with its channel, its extras and a protocol's words it stays below the
-/// largest message sent.
+/// The largest publication into `app/…` in bytes: together with its channel, its extras and the protocol's framing it
+/// stays below the largest message that is sent.
 pub const APP_DATA_BYTES_MAX: usize = 240 << 10;
 
-/// What may come with a publication beside its data: who published it, and its tags.
+/// The largest metadata of a publication in bytes: its publisher and its tags.
 pub const EXTRAS_BYTES_MAX: usize = 8 << 10;
 
-/// Most publications that a namespace's history may hold.
+/// The largest number of publications in a namespace's history.
 pub const HISTORY_SIZE_MAX: usize = 10_000;
 
-/// Comings and goings of one channel that wait to be told; beyond it they are counted and never told.
+/// The joins and leaves of one channel that wait to be published; further ones are counted and dropped.
 pub(crate) const CHANGES_PENDING_MAX: usize = 10_000;
 
-/// Comings and goings that one tick tells in one channel: as many as make so many deliveries, within these bounds.
+/// The deliveries that one tick's joins and leaves may cause in one channel; the number of joins and leaves per tick
+/// follows from it, within the bounds below.
 pub(crate) const CHANGES_TOLD_TO_MAX: usize = 64 << 10;
-/// See [`CHANGES_TOLD_TO_MAX`].
+/// The smallest number of joins and leaves that a tick publishes; see [`CHANGES_TOLD_TO_MAX`].
 pub(crate) const CHANGES_TOLD_MIN: usize = 16;
-/// See [`CHANGES_TOLD_TO_MAX`]; no more than a log holds.
+/// The largest number of joins and leaves that a tick publishes, no more than a log holds; see
+/// [`CHANGES_TOLD_TO_MAX`].
 pub(crate) const CHANGES_TOLD_MAX: usize = 512;
 
-/// Most rooms whose logs are left to the next process.
+/// The largest number of rooms whose logs are handed to the next process.
 pub(crate) const KEPT_ROOMS_MAX: usize = 200_000;
 
-/// How long a room that was taken over stays at least without a listener: clients of the process before come back with
-/// pauses of their own.
+/// The shortest time that a restored room lives without a listener: returning clients of the previous process wait
+/// before they reconnect.
 pub(crate) const KEPT_LINGER: Duration = Duration::from_secs(120);
 
-/// How long before the process the hub's time begins: longer than anything is kept.
+/// The head start of the hub's monotonic time before the process: longer than any log retains publications.
 pub(crate) const CLOCK_HEAD_START: Duration = Duration::from_secs(3_650 * 24 * 3_600);
 
-/// Bytes of data that sessions are sent in one piece; one publication may pass it.
+/// The bytes of data that sessions are sent in one piece; a single publication may exceed it.
 pub(crate) const RUN_BYTES_MAX: usize = 32 << 10;
-/// Runs that a partition keeps for the next session: for each codec the present one, and the one before.
+/// The runs that a partition caches for its sessions: the current one and the one before for each codec.
 pub(crate) const RUNS_KEPT: usize = 12;
-/// Bytes of a partition's runs that are held by anybody; beyond it each publication is sent by itself.
+/// The bytes of a partition's runs that are still in use; beyond it each publication is sent separately.
 pub(crate) const RUNS_BYTES_MAX: usize = 16 << 20;
 
-/// How much a node keeps and for how long.
+/// The capacity of a node's hub.
 #[derive(Clone, Debug)]
 pub struct HubConfig {
-    /// Most publications in a room's ring; at least 1.
+    /// The largest number of publications in a room's ring; at least 1.
     pub ring_publications: usize,
-    /// How long a ring keeps a publication.
+    /// The time that a ring retains a publication.
     pub ring_age: Duration,
-    /// Bytes that every ring may hold, whatever the size of its state.
+    /// The bytes that every ring may hold, even if its state is small.
     pub ring_bytes_min: usize,
-    /// Bytes that no ring may pass, however large its state. The last batch is kept all the same.
+    /// The bytes that no ring may exceed, even if its state is large. The last batch is retained regardless.
     pub ring_bytes_max: usize,
-    /// How long a room stays after its last listener has left, and an encoded state after its last use.
+    /// The time that a room stays after its last listener has left, and an encoded state after its last use.
     pub linger: Duration,
-    /// Most rooms on this node; beyond it a subscription that needs a new one is refused.
+    /// The largest number of rooms on this node; beyond it a subscription that needs a new room is refused.
     pub rooms_max: usize,
-    /// Bytes of all rings and encoded states together; beyond it the largest rooms shrink first.
+    /// The bytes of all rings and encoded states together; beyond it the largest rooms shrink first.
     pub total_bytes: usize,
-    /// What holds for `app/…`, by prefix.
+    /// The namespaces of `app/…` channels.
     pub namespaces: Vec<Namespace>,
-    /// Most subscribers counted as present, in all channels together.
+    /// The largest number of subscribers counted as present, in all channels together.
     pub present_max: usize,
 }
 
@@ -96,10 +98,10 @@ impl Default for HubConfig {
     }
 }
 
-/// What one session may do.
+/// The limits of one session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
-    /// Most channels subscribed at once.
+    /// The largest number of subscriptions at a time.
     pub channels_max: usize,
 }
 

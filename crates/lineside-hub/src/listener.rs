@@ -1,16 +1,16 @@
-//! Who is told that something is there to pull.
+//! Listeners: the receivers of signals that there is something to pull.
 
 use std::fmt;
 use std::sync::Arc;
 
 use lineside_sync::fanout::{self, TopicListener, WakeHandle};
 
-/// Told that there is something to pull: a task's waker, a partition's poller.
+/// Receives signals that there is something to pull: a task's waker, a partition's poller.
 ///
 /// Called from publishers' threads without any lock held; must be quick and must not call the hub.
 pub trait Listener: Send + Sync + 'static {
-    /// Something is there. May come without cause; comes at most once until what was told of has been
-    /// pulled dry.
+    /// Signals that there is something to pull. May come without cause; comes at most once until the listener has
+    /// pulled everything that was signaled.
     fn signal(&self);
 }
 
@@ -20,25 +20,25 @@ impl WakeHandle for dyn Listener {
     }
 }
 
-/// The way to one session's listener, by the session's number: sessions are signaled in the order of
-/// their making.
+/// The signal to one session's listener, with the session's number: sessions are signaled in the order of their
+/// creation.
 pub(crate) type Signal = fanout::Signal<dyn Listener>;
 
-/// A partition's place in one room: all its sessions there are one listener. The key is the room's number
-/// in the partition's [`PartitionListener`](crate::PartitionListener).
+/// A partition's place in one room: all its sessions there are one listener. The key is the room's number in the
+/// partition's [`PartitionListener`](crate::PartitionListener).
 pub(crate) type Place = fanout::PartitionPlace<u32, dyn Listener>;
 
-/// Who listens to a room.
+/// A listener of a room.
 #[derive(Clone)]
 pub(crate) enum ListenerHandle {
-    /// One session by itself.
+    /// One session.
     Alone(Arc<Signal>),
     /// All sessions of a partition.
     Partition(Arc<Place>),
 }
 
 impl ListenerHandle {
-    /// Tells that there is something, outside of a batch.
+    /// Signals news to the listener, outside of a batch.
     pub(crate) fn notify_listener(&self) {
         if let Some(signal) = self.note_news() {
             signal.wake_listener();
@@ -70,9 +70,9 @@ impl fmt::Debug for ListenerHandle {
     }
 }
 
-/// Does work that takes long somewhere else than on a partition's thread.
+/// Runs long jobs outside of a partition's thread.
 pub trait WorkerPool: Send + Sync + 'static {
-    /// Does the job soon, on another thread. Jobs are bounded by who hands them in: the hub has at most one per
-    /// room under way. A job that is dropped undone harms nobody: it is handed in again.
+    /// Runs the job soon, on another thread. The caller bounds the jobs: the hub has at most one per room in progress.
+    /// A job may be dropped without being run: it is submitted again.
     fn run_job(&self, job: Box<dyn FnOnce() + Send>);
 }

@@ -1,41 +1,42 @@
-//! What the hub has done and holds, read by the program.
+//! The metrics of the hub.
 //!
-//! What happens for every delivery counts in cells of the thread's own. What a limit is held against is an atomic that
-//! all share, because it must be exact at any moment.
+//! Counts per delivery are in cells of each thread. Values that are compared with a limit are shared atomics, because
+//! they must be exact at any moment.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lineside_sync::counter::{Counter, Gauge};
 use lineside_sync::histogram::Histogram;
 
-/// Figures at one moment; each has everything that happened before, together they are not of one instant.
+/// The values of the metrics. Each includes everything that happened before the read; together they are not from one
+/// instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HubMetrics {
     /// Open sessions.
     pub sessions: usize,
-    /// Living rooms.
+    /// Existing rooms.
     pub rooms: usize,
     /// Subscriptions of all open sessions.
     pub subscriptions: usize,
-    /// Bytes in all rings, frames not counted.
+    /// Bytes in all rings, without frames.
     pub ring_bytes: usize,
     /// Bytes in the rooms' encoded states.
     pub state_bytes: usize,
-    /// Publications appended to rooms: one for each room it went to.
+    /// Publications appended to rooms: one for each room.
     pub publications_total: u64,
-    /// State parts and publications handed to sessions.
+    /// State parts and publications delivered to sessions.
     pub deliveries_total: u64,
     /// States read from the source.
     pub states_encoded_total: u64,
     /// States begun for subscribers: fresh, restated or after a gap.
     pub states_begun_total: u64,
-    /// Subscriptions that continued where they had been.
+    /// Subscriptions that resumed at their position.
     pub resumed_total: u64,
-    /// Gaps because the position asked for was no longer, or never, covered.
+    /// Gaps because the requested position was not, or no longer, covered.
     pub gaps_resume_total: u64,
     /// Gaps because the ring had overtaken the reader.
     pub gaps_slow_total: u64,
-    /// Gaps because the sequence began a new life.
+    /// Gaps because the sequence began a new epoch.
     pub gaps_epoch_total: u64,
     /// Subscriptions ended for too many gaps in a row.
     pub ended_slow_total: u64,
@@ -47,17 +48,17 @@ pub struct HubMetrics {
     pub ended_over_total: u64,
     /// Subscribers counted as present, in all channels.
     pub present: usize,
-    /// Comings and goings told.
+    /// Joins and leaves published.
     pub member_changes_total: u64,
-    /// Comings and goings that were too many to be told.
+    /// Joins and leaves dropped because there were too many.
     pub member_changes_dropped_total: u64,
-    /// Subscribers that were too many to be counted as present.
+    /// Subscribers refused because too many are present.
     pub refused_presence_total: u64,
-    /// Publications taken from rings early because of the node's byte limit.
+    /// Publications dropped from rings early because of the node's byte limit.
     pub shrunk_total: u64,
 }
 
-/// The same, counting.
+/// The counters behind [`HubMetrics`].
 #[derive(Debug, Default)]
 pub(crate) struct HubCounters {
     pub(crate) sessions: Gauge,
@@ -81,15 +82,15 @@ pub(crate) struct HubCounters {
     pub(crate) member_changes_dropped: Counter,
     pub(crate) refused_presence: Counter,
     pub(crate) shrunk: Counter,
-    /// From a publication's append to its delivery, in nanoseconds.
+    /// The time from a publication's append to its delivery, in nanoseconds.
     pub(crate) delivery_time: Histogram,
 }
 
 impl HubCounters {
-    /// `present` is held elsewhere.
+    /// Reads the metrics; the caller passes `present`, which is counted elsewhere.
     pub(crate) fn read_metrics(&self, present: usize) -> HubMetrics {
         let size = |held: &AtomicUsize| held.load(Ordering::Relaxed);
-        // While sessions open and close in several threads the sum may be off by those, and below zero.
+        // While sessions open and close in several threads, the sum may be off by those, and negative.
         let level = |gauge: &Gauge| usize::try_from(gauge.get()).unwrap_or(0);
         HubMetrics {
             sessions: level(&self.sessions),

@@ -1,7 +1,7 @@
-//! A partition's side of the hub: one listener for all the sessions of a thread.
+//! A partition's side of the hub: one listener for all sessions of a thread.
 //!
-//! A room tells a partition once, however many of its sessions listen there. The partition then asks which of
-//! its rooms have news, and which of its rows sit there, and pulls those.
+//! A room signals a partition once, however many of its sessions listen there. The partition then takes the rooms with
+//! news, collects its rows with sessions in them, and pulls those.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,20 +15,20 @@ use slab::Slab;
 use crate::listener::{ListenerHandle, Place, WorkerPool};
 use crate::{Hub, Listener, Room, RoomKey, Session, SessionLimits};
 
-/// Where a session sits: what a partition is told when there is something for it.
+/// A session's subscription, as named to its partition when there is news for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscriberSlot {
-    /// The partition's own number for the session.
+    /// The partition's number for the session.
     pub row: u32,
-    /// Which of the session's subscriptions, for [`Session::note`].
+    /// The number of the subscription within the session, for [`Session::note_news`].
     pub subscription: u32,
 }
 
-/// All sessions of one partition.
+/// All sessions of one partition, as one listener.
 ///
-/// *Delivery*: whatever is published in a room where one of its sessions listens is followed by a
-/// [`take_rooms`](Self::take_ready_rooms) that names the room, and its listener is signaled for it, once until that call.
-/// *Cost*: for a publisher that of one listener; joining and leaving a room are a lock and a few steps, whatever the
+/// *Delivery*: after each publication in a room where one of the sessions listens, a later
+/// [`take_ready_rooms`](Self::take_ready_rooms) names the room; the listener is signaled once until that call. *Cost*:
+/// a publisher pays for one listener. Joining or leaving a room takes a lock and a few steps, independent of the
 /// number of sessions there.
 pub struct PartitionListener {
     hub: Arc<Hub>,
@@ -36,13 +36,12 @@ pub struct PartitionListener {
     workers: Arc<dyn WorkerPool>,
 }
 
-/// What its sessions know of it.
+/// The part of a partition's listener that its sessions share.
 pub(crate) struct PartitionSlots {
     number: u64,
-    /// Rises when the partition has been told of something, and when it begins to listen somewhere: what was known
-    /// before may not be all there is.
+    /// Rises when the partition takes news, and when it joins a room: what it knew before may then be incomplete.
     heard: AtomicU64,
-    /// Locked by the partition's own thread, and by whoever drops one of its sessions elsewhere.
+    /// Locked by the partition's own thread, and by a thread that drops one of its sessions.
     inside: Mutex<SlotTable>,
 }
 
@@ -53,21 +52,21 @@ struct SlotTable {
     by_key: HashMap<RoomKey, u32>,
 }
 
-/// A room in which sessions of this partition sit.
+/// A room in which sessions of this partition listen.
 struct RoomSlots {
     place: Arc<Place>,
     /// Bound: the partition's sessions.
     seats: Slab<SubscriberSlot>,
 }
 
-/// One session's place among them.
+/// The membership of one session in its partition.
 pub(crate) struct PartitionMember {
     pub(crate) audience: Arc<PartitionSlots>,
     pub(crate) workers: Arc<dyn WorkerPool>,
     pub(crate) row: u32,
 }
 
-/// Where a subscription sits.
+/// The slot of a subscription in its partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotId {
     room: u32,
@@ -75,7 +74,8 @@ pub(crate) struct SlotId {
 }
 
 impl PartitionListener {
-    /// Nobody yet. `listener` is told when any of the rooms has news; `workers` read states.
+    /// Creates a listener without sessions. `listener` is signaled when any of the rooms has news; `workers` read
+    /// states.
     pub fn new(hub: &Arc<Hub>, listener: Arc<dyn Listener>, workers: Arc<dyn WorkerPool>) -> Self {
         let number = hub.next_listener_number();
         let inside = SlotTable {
@@ -91,20 +91,21 @@ impl PartitionListener {
         Self { hub: hub.clone(), shared, workers }
     }
 
-    /// The hub whose rooms they are.
+    /// Returns the hub of the rooms.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
 
-    /// Opens a session for the partition's row of this number. Its rooms' news come by
-    /// [`take_rooms`](Self::take_ready_rooms); after [`Session::subscribe`] it is to be pulled once anyhow.
+    /// Opens a session for the partition's row of this number. The partition learns of its rooms' news from
+    /// [`take_ready_rooms`](Self::take_ready_rooms); after [`Session::subscribe`] it must pull the session once in any
+    /// case.
     pub fn open_session(&self, row: u32, limits: SessionLimits) -> Session {
         let audience = self.shared.clone();
         let member = PartitionMember { audience, workers: self.workers.clone(), row };
         Session::for_partition(self.hub.clone(), member, limits)
     }
 
-    /// Adds the numbers of the rooms that had news since the last call.
+    /// Adds the numbers of the rooms that had news since the last call to `into`.
     pub fn take_ready_rooms(&mut self, into: &mut Vec<u32>) {
         let before = into.len();
         self.shared.inside.lock().ready.take_ready(into);
@@ -113,7 +114,8 @@ impl PartitionListener {
         }
     }
 
-    /// Adds who sits in a room, in no promised order; nobody where the room has been left meanwhile.
+    /// Adds the slots of a room's subscriptions to `into`, in no particular order; adds none if the partition has left
+    /// the room.
     pub fn collect_slots(&self, room: u32, into: &mut Vec<SubscriberSlot>) {
         if let Some(occupied) = self.shared.inside.lock().rooms.get(room as usize) {
             into.extend(occupied.seats.iter().map(|(_, seat)| *seat));
@@ -126,12 +128,12 @@ impl PartitionSlots {
         self.heard.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets a session sit in a room; `None` when the room has been closed and another is to be found.
+    /// Adds a session to a room; returns `None` if the room has been closed and must be looked up again.
     fn join_room(&self, room: &Arc<Room>, seat: SubscriberSlot) -> Option<SlotId> {
         let mut inside = self.inside.lock();
         let SlotTable { ready, rooms, by_key } = &mut *inside;
         if let Some(&number) = by_key.get(&room.key()) {
-            // As long as somebody sits there the room is not closed, so it is this one.
+            // A room with sessions is not closed, so this is the same room.
             let seat = rooms[number as usize].seats.insert(seat) as u32;
             return Some(SlotId { room: number, seat });
         }
@@ -179,7 +181,7 @@ impl PartitionMember {
         self.audience.listener_handle(chair)
     }
 
-    /// Changes whenever what the partition knew before may not be all there is.
+    /// Returns a count that changes whenever the partition's earlier knowledge may have become incomplete.
     pub(crate) fn signal_count(&self) -> u64 {
         self.audience.heard.load(Ordering::Relaxed)
     }

@@ -1,12 +1,12 @@
-//! Where in a sequence one is.
+//! Positions in sequences.
 //!
-//! Two sequences may both hold an offset 4 and not be the same: after a crash the count starts again.
-//! The epoch tells them apart, so a position from an earlier life is recognized and never continued.
+//! Offset 4 may exist in two different sequences, because the count starts again after a crash. The epoch
+//! distinguishes them, so a position from an earlier life is recognized and never continued.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One life of a sequence: 40 bits of chance, written as 8 characters.
+/// One life of a sequence: 40 random bits, written as 8 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(u64);
 
@@ -16,17 +16,17 @@ const CHARACTERS: usize = 8;
 const BITS: u32 = 40;
 
 impl Epoch {
-    /// The epoch with the lowest 40 of these bits.
+    /// Returns the epoch with the lowest 40 of these bits.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits & ((1 << BITS) - 1))
     }
 
-    /// Its 40 bits.
+    /// Returns the 40 bits.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// A new life; never the one of [`Position::NOWHERE`].
+    /// Returns the epoch of a new life; never that of [`Position::NOWHERE`].
     pub fn random(rng: &mut fastrand::Rng) -> Self {
         let epoch = Self::from_bits(rng.u64(..));
         if epoch == Position::NOWHERE.epoch { Self(1) } else { epoch }
@@ -49,7 +49,7 @@ impl fmt::Debug for Epoch {
     }
 }
 
-/// The text is no position.
+/// The error of a text that is not a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a position of the form <epoch>:<offset>")]
 pub struct BadPosition;
@@ -70,18 +70,18 @@ impl FromStr for Epoch {
     }
 }
 
-/// An offset and the life it belongs to. Offsets start at 1; 0 means "holds nothing".
+/// An offset and the epoch that it belongs to. Offsets start at 1; a reader at 0 has nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// The life of the sequence.
+    /// The epoch of the sequence.
     pub epoch: Epoch,
-    /// How far in it.
+    /// The offset in the epoch.
     pub offset: u64,
 }
 
 impl Position {
-    /// A position in no life of any sequence. Whoever comes back with it holds something that nothing leads on from,
-    /// on whichever node: it gets the state, marked as a gap.
+    /// A position outside of any epoch. A client that returns with it has data that nothing continues, on any node: it
+    /// gets the state, marked as a gap.
     pub const NOWHERE: Self = Self { epoch: Epoch(0), offset: 1 };
 }
 

@@ -1,4 +1,4 @@
-//! What a room hands out: bytes that are encoded once per codec and shared by all who are sent them.
+//! Publications: bytes that are encoded once per codec and shared by all receivers.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -10,13 +10,13 @@ use lineside_sync::ring::RingItem;
 use crate::limits::PUBLICATION_OVERHEAD;
 use crate::{Channel, PresenceMember};
 
-/// How many codecs may keep a frame beside the data. Which slot is whose is settled in the wire crate.
+/// The number of codecs that may store a frame with the data. The wire crate assigns the slots.
 pub const FRAME_SLOTS: usize = 6;
 
-/// Data with the frames that codecs have made of it.
+/// Data with the frames that codecs have encoded from it.
 ///
-/// The frames live as long as the data and are not counted in a ring's bytes: reckon one more copy per
-/// codec in use.
+/// The frames live as long as the data and do not count toward a ring's bytes: allow for one more copy per codec in
+/// use.
 #[derive(Default)]
 pub struct FramedPayload {
     data: Bytes,
@@ -24,20 +24,20 @@ pub struct FramedPayload {
 }
 
 impl FramedPayload {
-    /// Data without frames.
+    /// Creates data without frames.
     pub fn new(data: Bytes) -> Self {
         Self { data, frames: OnceLock::new() }
     }
 
-    /// The data as published.
+    /// Returns the data as published.
     pub fn data(&self) -> &Bytes {
         &self.data
     }
 
-    /// The frame in `slot`, made by whoever asks first. Others who ask meanwhile wait for it.
+    /// Returns the frame in `slot`, encoded by the first caller. Concurrent callers wait for it.
     ///
     /// # Panics
-    /// When `slot` is not below [`FRAME_SLOTS`].
+    /// Panics if `slot` is not below [`FRAME_SLOTS`].
     pub fn frame_in_slot(&self, slot: usize, make: impl FnOnce(&Bytes) -> Bytes) -> &Bytes {
         self.frames.get_or_init(Box::default)[slot].get_or_init(|| make(&self.data))
     }
@@ -52,23 +52,23 @@ impl fmt::Debug for FramedPayload {
 /// One entry of a room's ring.
 #[derive(Debug)]
 pub struct Publication {
-    /// Its place in the room's sequence.
+    /// The position in the room's sequence.
     pub offset: u64,
-    /// What is sent.
+    /// The data and its frames.
     pub payload: FramedPayload,
-    /// When it was appended, by the hub's monotonic clock.
+    /// The time of the append, by the hub's monotonic clock.
     pub(crate) at: Duration,
     note: Option<Box<PublicationNote>>,
 }
 
-/// What comes with a publication into `app/…` beside its data.
+/// The metadata of a publication into `app/…`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublicationExtras {
-    /// The client that published it; none when it was the operator.
+    /// The client that published it; `None` if the operator did.
     pub publisher: Option<Arc<PresenceMember>>,
-    /// The operator's names and values.
+    /// The operator's tags, as names and values.
     pub tags: Vec<(Box<str>, Box<str>)>,
-    /// It is delivered, and not told by the history.
+    /// True if the publication is delivered but left out of the history.
     pub skip_history: bool,
 }
 
@@ -86,23 +86,23 @@ impl PublicationExtras {
     }
 }
 
-/// What a room without a state says besides data.
+/// The content of a publication in a room without a state, other than its data.
 #[derive(Clone, Debug)]
 pub(crate) enum PublicationNote {
-    /// Comes with the data.
+    /// The metadata of the data.
     Extras(PublicationExtras),
-    /// Somebody has come to a channel, or left it.
+    /// A subscriber has joined or left a channel.
     Member { channel: Channel, joined: bool, member: Arc<PresenceMember> },
-    /// A user's sessions, or one of them, are to end.
+    /// An order to end all sessions of a user, or one of them.
     Disconnect(Arc<DisconnectOrder>),
 }
 
-/// Says that connections of a user are to be closed.
+/// An order to close connections of a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DisconnectOrder {
-    /// Only the connection with this id.
+    /// If set, closes only the connection with this id.
     pub client: Option<Box<str>>,
-    /// But not those with these ids.
+    /// Does not close the connections with these ids.
     pub except: Vec<Box<str>>,
     /// The close code.
     pub code: u16,
@@ -111,7 +111,7 @@ pub struct DisconnectOrder {
 }
 
 impl DisconnectOrder {
-    /// Whether the user's connection with this id is meant.
+    /// Returns true if the order applies to the user's connection with this id.
     pub fn applies_to_client(&self, client: &str) -> bool {
         self.client.as_deref().is_none_or(|only| only == client)
             && !self.except.iter().any(|spared| **spared == *client)
@@ -142,7 +142,7 @@ impl Publication {
         Arc::new(Self { offset, payload: FramedPayload::new(data), at, note: note.map(Box::new) })
     }
 
-    /// What came with it; nothing on transit channels.
+    /// Returns the metadata; empty on transit channels.
     pub fn extras(&self) -> &PublicationExtras {
         match self.note() {
             Some(PublicationNote::Extras(extras)) => extras,
@@ -150,7 +150,7 @@ impl Publication {
         }
     }
 
-    /// Whether it is for all who listen, whoever they are.
+    /// Returns true if every listener gets the publication.
     pub(crate) fn is_data_only(&self) -> bool {
         matches!(self.note(), None | Some(PublicationNote::Extras(_)))
     }

@@ -1,4 +1,4 @@
-//! Who knows how things are.
+//! The source of states.
 
 use std::fmt::Debug;
 
@@ -6,72 +6,73 @@ use bytes::Bytes;
 
 use crate::{BadChannel, Channel, Position};
 
-/// How publishers find a room without building its name.
+/// The key by which publishers find a room without building its name.
 ///
-/// A key stands for one channel, as long as a room of it lives. Ids may be interned numbers or keyed
-/// hashes; the hub only compares them.
+/// A key belongs to one channel as long as the channel's room exists. Ids may be interned numbers or keyed hashes; the
+/// hub only compares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoomKey {
-    /// The sequence that counts the room's publications: a network, or 0 for rooms that count by
-    /// themselves, each with its own epoch per life.
+    /// The sequence that counts the room's publications: a network, or 0 for rooms with their own sequence, each with
+    /// its own epoch per life.
     pub group: u32,
-    /// What sort of channel.
+    /// The kind of channel.
     pub kind: u8,
-    /// Which one of that sort.
+    /// The channel's id within the kind.
     pub id: u64,
 }
 
 impl RoomKey {
-    /// Whether the room counts its own publications.
+    /// Returns true if the room counts its own publications.
     pub fn has_own_sequence(self) -> bool {
         self.group == 0
     }
 }
 
-/// Why a name leads to no room.
+/// The reason why a name has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// No channel is called like this.
+    /// The name is not a valid channel name.
     #[error(transparent)]
     BadChannel(#[from] BadChannel),
-    /// Well-formed, but there is no such feed.
+    /// The name is well-formed, but there is no such feed.
     #[error("unknown feed")]
     UnknownFeed,
-    /// The feed exists and has nothing with this id. Holds the problem code for clients.
+    /// The feed exists but has nothing with this id; contains the problem code for clients.
     #[error("{0}")]
     UnknownItem(&'static str),
 }
 
-/// How things are on a channel.
+/// The state of a channel.
 #[derive(Clone, Debug)]
 pub struct RoomState {
-    /// The revision that this is the state at; `None` where the room counts by itself.
+    /// The position of the state; `None` if the room has its own sequence.
     pub position: Option<Position>,
-    /// The messages that make it up, in order; a state without any counts as one empty message.
+    /// The messages of the state, in order; a state without messages counts as one empty message.
     pub parts: Vec<Bytes>,
 }
 
-/// Reads how things are. Called without any lock held, from any thread, several at once.
+/// A provider of channel states. Called without any lock held, from any thread, several at once.
 pub trait StateSource: Send + Sync + 'static {
-    /// Which room a channel is.
+    /// Returns the key of a channel's room.
     ///
     /// # Errors
-    /// When there is no such channel or feed, or the feed knows all its ids and this is none of them. Any other id that
-    /// nothing has is no error but an empty state.
+    /// Returns an error if there is no such channel or feed, or if the feed knows all its ids and the channel's is
+    /// none of them. For any other unused id there is no error but an empty state.
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError>;
 
-    /// The name under which a client lists the position in the channel's sequence: the network's id,
-    /// or the channel's own name where it counts by itself.
+    /// Returns the name under which a client lists the position in the channel's sequence: the network's id, or the
+    /// channel's own name if it has its own sequence.
     fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String;
 
-    /// Where the room's sequence is now; cheap. `None`, or group 0: the room counts by itself.
+    /// Returns the current position of the room's sequence; cheap. `None`, or group 0: the room has its own sequence.
     ///
-    /// Never behind what has been appended: the state is swapped before a batch is opened.
+    /// Never behind the appended publications: the state is swapped before a batch is opened.
     fn current_position(&self, channel: &Channel, key: RoomKey) -> Option<Position>;
 
-    /// The state, at a revision not before [`position`](Self::current_position) at the time of the call.
+    /// Returns the state, at a revision not before [`current_position`](Self::current_position) at the time of the
+    /// call.
     ///
-    /// For a room that counts by itself the state may be newer than the room's top; entries after the
-    /// top are then applied to it once more, so they must bear that.
+    /// For a room with its own sequence the state may be newer than the room's top. Entries after the top are then
+    /// applied to it again, so they must be idempotent.
     fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState;
 }

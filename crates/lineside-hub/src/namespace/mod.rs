@@ -1,11 +1,11 @@
-//! Namespaces: the channels that belong to nobody but the operator, `app/…`, and what holds for them.
+//! Namespaces: the operator's own channels, `app/…`, and their options.
 //!
-//! Such a channel has no state. Its room is a log that counts by itself: a reader begins at its present top,
-//! and one that the log has overtaken is told so by the end of its subscription. The room's key is made here
-//! from the name, so whoever owns the records knows nothing of these channels.
+//! Such a channel has no state. Its room is a log with its own sequence: a reader starts at the current top, and the
+//! subscription of a reader that the log has overtaken ends. The hub derives the room's key from the name, so the
+//! owner of the records knows nothing of these channels.
 //!
-//! Beside them there are rooms that nobody can name, for what is said around a channel and not in it: who
-//! came and went there, and what concerns a user's sessions.
+//! There are also hidden rooms, whose names no client can spell, for messages about a channel: its joins and leaves,
+//! and orders for a user's sessions.
 
 mod publish;
 
@@ -16,49 +16,48 @@ pub use self::publish::{PublishError, PublishOutcome};
 
 use crate::{Channel, RoomKey};
 
-/// What the names of an operator's channels begin with.
+/// The prefix of the names of an operator's channels.
 pub const APP_PREFIX: &str = "app/";
 
-/// A kind that sources leave to the hub, like the others from [`KINDS_OF_HUB`] on.
+/// A kind of the hub's own rooms, like the others from [`KINDS_OF_HUB`] on.
 const KIND_APP: u8 = 255;
 const KIND_MEMBERS: u8 = 254;
 const KIND_USER: u8 = 253;
 
-/// From here on kinds of rooms in group 0 are the hub's own: a source resolves to lower ones only.
+/// The first of the kinds of the hub's own rooms in group 0: a source resolves to lower kinds only.
 pub const KINDS_OF_HUB: u8 = KIND_USER;
 
-/// Before the channel's name in the name of the room of its comings and goings. No name from outside has
-/// a colon.
+/// The prefix in the name of the room with a channel's joins and leaves. Names from clients contain no colon.
 const MEMBERS_OF: &str = "members:";
 const USER: &str = "user:";
 
-/// What holds for the channels whose names begin alike.
+/// The options of the channels with one name prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// What the names begin with; `app/` itself is the namespace of all that no longer prefix names.
+    /// The prefix; `app/` itself is the namespace of all channels without a longer matching prefix.
     pub prefix: String,
-    /// How much can be asked for again. Without it a channel lives while somebody listens.
+    /// The limits of the history. Without history a channel exists only while it has listeners.
     pub history: Option<HistoryOptions>,
-    /// Whether it can be asked who is there.
+    /// True if the present subscribers can be queried.
     pub presence: bool,
-    /// Whether subscribers are told who comes and goes.
+    /// True if subscribers get joins and leaves.
     pub join_leave: bool,
-    /// Who may subscribe without a token for the channel.
+    /// The connections that may subscribe without a token for the channel.
     pub subscribe: AccessPolicy,
-    /// Who of the clients may publish.
+    /// The clients that may publish.
     pub publish: AccessPolicy,
 }
 
-/// How much of a channel is kept for who asks later.
+/// The limits of a channel's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryOptions {
-    /// Most publications; at least 1.
+    /// The largest number of publications; at least 1.
     pub size: usize,
-    /// How long each is kept.
+    /// The time that each publication is retained.
     pub ttl: Duration,
 }
 
-/// Who may do something without being named for it.
+/// The connections that may do something without an explicit permission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessPolicy {
     /// Every connection.
@@ -71,7 +70,7 @@ pub enum AccessPolicy {
 }
 
 impl AccessPolicy {
-    /// Whether a connection may; `user` is empty where no token names one.
+    /// Returns true if a connection has access; `user` is empty if no token names one.
     pub fn allows_user(self, user: &str) -> bool {
         match self {
             Self::Anyone => true,
@@ -82,7 +81,8 @@ impl AccessPolicy {
 }
 
 impl Default for Namespace {
-    /// What holds for every `app/…` that nothing is said of: anyone may listen, and nothing is kept.
+    /// Returns the options of every `app/…` channel without a configured namespace: anyone may subscribe, and there is
+    /// no history.
     fn default() -> Self {
         Self {
             prefix: APP_PREFIX.to_owned(),
@@ -95,12 +95,12 @@ impl Default for Namespace {
     }
 }
 
-/// All namespaces, and the keys of the rooms of their channels.
+/// All namespaces, and the keys of their channels' rooms.
 #[derive(Debug)]
 pub(crate) struct NamespaceIndex {
-    /// Longest prefix first; the last one holds for every `app/…`.
+    /// The namespaces, longest prefix first; the last one matches every `app/…`.
     by_length: Vec<Namespace>,
-    /// Without it a key cannot be guessed, nor two names with one key be found.
+    /// Makes keys unpredictable, so that no client can find two names with the same key.
     seed: u64,
 }
 
@@ -114,7 +114,7 @@ impl NamespaceIndex {
         Self { by_length, seed }
     }
 
-    /// Cost: one comparison per namespace.
+    /// Returns the namespace of an `app/…` channel. Cost: one comparison per namespace.
     pub(crate) fn find_namespace(&self, channel: &Channel) -> Option<&Namespace> {
         let name = channel.as_str();
         if !name.starts_with(APP_PREFIX) {
@@ -123,7 +123,7 @@ impl NamespaceIndex {
         self.by_length.iter().find(|namespace| name.starts_with(&*namespace.prefix))
     }
 
-    /// The room of a channel of the hub's own; `None` for those of the source.
+    /// Returns the room key of one of the hub's own channels; `None` for channels of the source.
     pub(crate) fn room_key(&self, channel: &Channel) -> Option<RoomKey> {
         let name = channel.as_str();
         let kind = if name.starts_with(APP_PREFIX) {
@@ -143,24 +143,25 @@ impl NamespaceIndex {
 }
 
 impl RoomKey {
-    /// Whether its channel is one of a source, with a state that can be read again.
+    /// Returns true if the channel belongs to a source, with a state that can be read again.
     pub(crate) fn has_state(self) -> bool {
         self.group != 0 || self.kind < KINDS_OF_HUB
     }
 
-    /// Whether nobody can name its channel: it is heard beside another, and no position in it is told.
+    /// Returns true if no client can name the channel: a session hears it together with another, and its positions are
+    /// not sent.
     pub(crate) fn is_hidden(self) -> bool {
         self.group == 0 && (self.kind == KIND_MEMBERS || self.kind == KIND_USER)
     }
 }
 
 impl Channel {
-    /// Where is said who comes to this channel and who leaves it.
+    /// Returns the hidden channel with the joins and leaves of this channel.
     pub(crate) fn members_channel(&self) -> Self {
         Self::new_hidden(MEMBERS_OF, self.as_str())
     }
 
-    /// Where is said what concerns all sessions of a user.
+    /// Returns the hidden channel with the orders for all sessions of a user.
     pub(crate) fn for_user(user: &str) -> Self {
         Self::new_hidden(USER, user)
     }

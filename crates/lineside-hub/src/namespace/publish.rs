@@ -1,4 +1,4 @@
-//! Publishing into `app/…`: what an operator's back end, or a client that may, has to say.
+//! Publishing into `app/…`, by an operator's back end or a permitted client.
 
 use std::sync::Arc;
 
@@ -9,41 +9,42 @@ use crate::{
     Channel, DisconnectOrder, Hub, Position, PublicationExtras, PublicationNote, PublishBatch,
 };
 
-/// What became of a publication.
+/// The result of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishOutcome {
-    /// Its place in the channel's sequence; `None` where nobody listens and nothing is kept.
+    /// The position in the channel's sequence; `None` if the channel has no listeners and no history.
     pub position: Option<Position>,
 }
 
-/// Why something was not published.
+/// The reason why something was not published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// Only `app/…` is published into from outside.
+    /// Publishing is possible only into `app/…`.
     #[error("only channels that begin with app/ can be published into")]
     NotApp,
-    /// Beyond [`APP_DATA_BYTES_MAX`], or with more beside it than [`EXTRAS_BYTES_MAX`].
+    /// The data exceed [`APP_DATA_BYTES_MAX`], or the metadata [`EXTRAS_BYTES_MAX`].
     #[error(
         "a publication holds at most {APP_DATA_BYTES_MAX} bytes, and {EXTRAS_BYTES_MAX} beside its data"
     )]
     TooLarge,
-    /// The node holds as many rooms as it may; later there may be place.
+    /// The node has its largest number of rooms; a later attempt may succeed.
     #[error("too many rooms on this node")]
     TooManyRooms,
-    /// The hub is [sealed](Hub::stop_app_publishing): what comes after it takes publications again.
+    /// The hub is [sealed](Hub::stop_app_publishing); the next process accepts publications again.
     #[error("this node is stopping")]
     Stopping,
-    /// Another channel has the same key; by chance, once in 2⁶⁴.
+    /// Another channel has the same key; by chance, one in 2⁶⁴.
     #[error("another channel has the same key")]
     KeyTaken,
 }
 
 impl Hub {
-    /// Publishes into an `app/…` channel and tells its listeners. Costs one probe where nobody listens and
-    /// nothing is kept.
+    /// Publishes into an `app/…` channel and signals its listeners. Costs one probe if the channel has no listeners
+    /// and no history.
     ///
     /// # Errors
-    /// When the channel is another, what is published too large, or no room to be had.
+    /// Returns an error if the channel is not in `app/…`, if the publication is too large, if no room is available, or
+    /// if the hub is stopping.
     pub fn publish_app(
         &self,
         channel: &Channel,
@@ -53,14 +54,14 @@ impl Hub {
         self.open_batch().publish_app(channel, data, extras)
     }
 
-    /// Has connections of a user closed: each that [listens](crate::Session::subscribe_user) is given the
-    /// order as a delivery.
+    /// Closes connections of a user: each session that [listens](crate::Session::subscribe_user) gets the order as a
+    /// delivery.
     pub fn disconnect_user(&self, user: &str, order: DisconnectOrder) {
         let note = PublicationNote::Disconnect(Arc::new(order));
         Self::publish_note(&mut self.open_batch(), self, &Channel::for_user(user), note);
     }
 
-    /// Says something in a room that nobody can name; to nobody if there is none.
+    /// Publishes a note in a hidden room; does nothing if there is no such room.
     pub(crate) fn publish_note(
         batch: &mut PublishBatch<'_>,
         hub: &Self,
@@ -76,10 +77,10 @@ impl Hub {
 }
 
 impl PublishBatch<'_> {
-    /// As [`Hub::publish_app`], for several channels: a listener is told once for all of them.
+    /// Publishes like [`Hub::publish_app`], for several channels: a listener is signaled once for all of them.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`Hub::publish_app`].
     pub fn publish_app(
         &mut self,
         channel: &Channel,
@@ -108,7 +109,7 @@ impl PublishBatch<'_> {
             if room.channel() != channel {
                 return Err(PublishError::KeyTaken);
             }
-            // A room that has just been closed is on its way out of the table.
+            // A room that has just been closed is being removed from the table: look again.
             if let Some(position) =
                 self.append_note(&room, data.clone(), extras.clone().into_note())
             {

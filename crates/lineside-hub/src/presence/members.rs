@@ -1,4 +1,4 @@
-//! One channel's subscribers, and what is to be told of them at the next tick.
+//! One channel's subscribers, and the joins and leaves to publish at the next tick.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::{PresenceMember, PresencePage, PresenceShared, PresenceStats};
 use crate::Channel;
 use crate::limits::{CHANGES_PENDING_MAX, CHANGES_TOLD_MAX, CHANGES_TOLD_MIN, CHANGES_TOLD_TO_MAX};
 
-/// Free places that a page may pass over before it ends early.
+/// The free slots that a page may skip before it ends early.
 const HOLES_PER_PAGE_MAX: usize = 4_096;
 
 #[derive(Debug)]
 pub(super) struct ChannelMembers {
     channel: Channel,
-    /// Whether comings and goings are told.
+    /// True if joins and leaves are published.
     told: bool,
     common: Arc<PresenceShared>,
     inner: Mutex<MemberTable>,
@@ -24,20 +24,20 @@ pub(super) struct ChannelMembers {
 
 #[derive(Debug, Default)]
 struct MemberTable {
-    /// Bound: the node's limit of those present.
+    /// Bound: the node's limit of present subscribers.
     slots: Vec<Option<Arc<PresenceMember>>>,
-    /// Places in `slots` that may be taken; some may lie beyond its end.
+    /// The free indexes of `slots`; some may be beyond its end.
     free: Vec<u32>,
     present: usize,
-    /// How many connections each user has here.
+    /// The number of connections here, by user.
     users: HashMap<Arc<str>, usize>,
-    /// Who came (true) or went, and has not come to nothing since. Bound: `CHANGES_PENDING_MAX`.
+    /// The joins (true) and leaves to publish; `None` for those that cancelled out. Bound: `CHANGES_PENDING_MAX`.
     changes: VecDeque<Option<(bool, Arc<PresenceMember>)>>,
-    /// The number of the first of `changes`, and which number is a client's.
+    /// The number of the first of `changes`, and the number of each client's change.
     changes_before: u64,
     change_of: HashMap<Arc<str>, u64>,
     dropped: u64,
-    /// Is in the list of those that the next tick looks at.
+    /// True if the channel is in the list for the next tick.
     dirty: bool,
     closed: bool,
 }
@@ -122,7 +122,7 @@ impl ChannelMembers {
         page
     }
 
-    /// What is to be told now, and how many changes will never be. What is too much for one tick stays for
+    /// Takes the changes to publish now, and the number of dropped ones. Changes beyond the limit of one tick stay for
     /// the next: in a full channel each change is many deliveries.
     pub(super) fn take_changes(self: &Arc<Self>) -> (Vec<(bool, Arc<PresenceMember>)>, u64) {
         let mut inner = self.inner.lock();
@@ -188,7 +188,7 @@ impl MemberTable {
         Some(slot)
     }
 
-    /// Notes a change, unless it takes back the one that is noted of the same client.
+    /// Records a change, unless it cancels the recorded one of the client.
     fn record_change(&mut self, joined: bool, member: &Arc<PresenceMember>) {
         if let Some(number) = self.change_of.get(&member.client) {
             let index = usize::try_from(number - self.changes_before).unwrap_or(usize::MAX);

@@ -1,9 +1,9 @@
-//! Who is in a channel, counted exactly and told in pages.
+//! Presence: the subscribers of a channel, counted exactly and listed in pages.
 //!
-//! A subscriber enters with what others may know of it, and leaves when its [`Membership`] is dropped. To
-//! enter, to leave and to count cost the same however full the channel is. Where a namespace wants it, comings
-//! and goings are told to the channel's listeners at each [tick](Hub::publish_presence_changes), and a client that left and came
-//! back in between has done neither.
+//! A subscriber enters with its public data, and leaves when its [`Membership`] is dropped. Entering, leaving and
+//! counting take constant time, however full the channel is. If the namespace asks for it, joins and leaves are
+//! published to the channel's listeners at each [tick](Hub::publish_presence_changes); a client that left and returned
+//! in between has done neither.
 
 mod members;
 
@@ -17,16 +17,16 @@ use parking_lot::Mutex;
 use self::members::ChannelMembers;
 use crate::{Channel, Hub, PublicationNote};
 
-/// What others may know of a subscriber.
+/// The data of a subscriber that others may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PresenceMember {
-    /// The connection's id, unlike any other's.
+    /// The connection's unique id.
     pub client: Arc<str>,
-    /// Whose connection it is; empty without a token that says so.
+    /// The user of the connection; empty without a token that names one.
     pub user: Arc<str>,
-    /// What the connection's token says of it, as JSON; empty if nothing.
+    /// The information in the connection's token, as JSON; empty if none.
     pub connection_info: Bytes,
-    /// What the channel's token says of it, as JSON; empty if nothing.
+    /// The information in the channel's token, as JSON; empty if none.
     pub channel_info: Bytes,
 }
 
@@ -36,37 +36,37 @@ impl PresenceMember {
     }
 }
 
-/// How many are in a channel.
+/// The number of subscribers of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PresenceStats {
     /// Subscribed connections.
     pub clients: usize,
-    /// Users, each counted once; those without a name are one.
+    /// Distinct users; all connections without a user count as one.
     pub users: usize,
 }
 
-/// Some of those who are in a channel.
+/// A page of the subscribers of a channel.
 #[derive(Clone, Debug, Default)]
 pub struct PresencePage {
-    /// In no particular order.
+    /// The subscribers, in no particular order.
     pub members: Vec<Arc<PresenceMember>>,
-    /// Where the next page begins, if there is one. Who is there throughout is on one page exactly; who comes or
-    /// goes meanwhile may be on none.
+    /// The start of the next page, if there is one. A subscriber that is present throughout is on exactly one page;
+    /// one that joins or leaves meanwhile may be on none.
     pub next: Option<u32>,
 }
 
-/// Why it cannot be known who is there.
+/// The reason why presence is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PresenceError {
-    /// The channel's namespace does not count its subscribers, or it is no `app/…`.
+    /// The channel's namespace has no presence, or the channel is not in `app/…`.
     #[error("nobody counts who is in this channel")]
     NotKept,
-    /// The node counts as many as it may; later there may be place.
+    /// The node counts its largest number of subscribers; a later attempt may succeed.
     #[error("too many are present on this node")]
     Full,
 }
 
-/// Stands for one subscriber in one channel; dropped, it has left.
+/// The presence of one subscriber in one channel; it leaves when this is dropped.
 #[must_use]
 pub struct Membership {
     members: Arc<ChannelMembers>,
@@ -85,18 +85,18 @@ impl fmt::Debug for Membership {
     }
 }
 
-/// All channels in which somebody is.
+/// All channels with present subscribers.
 #[derive(Debug)]
 pub(crate) struct PresenceRegistry {
-    /// Bound: one for each member at most.
+    /// Bound: one channel per present subscriber.
     channels: papaya::HashMap<Channel, Arc<ChannelMembers>>,
     common: Arc<PresenceShared>,
 }
 
-/// What all channels share.
+/// The state shared by all channels.
 #[derive(Debug)]
 pub(super) struct PresenceShared {
-    /// Channels with something to tell, or with nobody left. Bound: each once.
+    /// Channels with changes to publish, or without subscribers. Bound: each channel once.
     dirty: Mutex<Vec<Arc<ChannelMembers>>>,
     present: AtomicUsize,
     present_max: usize,
@@ -128,7 +128,7 @@ impl PresenceRegistry {
             let members = members.get_or_insert_with(channel.clone(), || {
                 Arc::new(ChannelMembers::new(channel.clone(), told, self.common.clone()))
             });
-            // One that has just been closed is on its way out of the table.
+            // A channel that has just been closed is being removed from the table: look again.
             match ChannelMembers::enter_member(members, &member) {
                 members::EnterOutcome::Slot(slot) => {
                     return Some(Membership { members: members.clone(), slot });
@@ -141,10 +141,10 @@ impl PresenceRegistry {
 }
 
 impl Hub {
-    /// Counts a subscriber as present, until what is returned is dropped.
+    /// Counts a subscriber as present until the returned [`Membership`] is dropped.
     ///
     /// # Errors
-    /// When nobody counts there, or too many are counted.
+    /// Returns an error if the channel does not count subscribers, or if too many are counted.
     pub fn enter_presence(
         &self,
         channel: &Channel,
@@ -159,10 +159,10 @@ impl Hub {
         })
     }
 
-    /// How many are in the channel.
+    /// Returns the number of subscribers of the channel.
     ///
     /// # Errors
-    /// When nobody counts there.
+    /// Returns an error if the channel does not count subscribers.
     pub fn presence_stats(&self, channel: &Channel) -> Result<PresenceStats, PresenceError> {
         self.check_presence(channel)?;
         Ok(self
@@ -172,11 +172,11 @@ impl Hub {
             .unwrap_or_default())
     }
 
-    /// At most `limit` of those who are in the channel: the first ones, or those from where an earlier page
-    /// ended. Takes time for each of them.
+    /// Returns at most `limit` subscribers of the channel, from 0 or the start given by an earlier page. Linear in
+    /// their number.
     ///
     /// # Errors
-    /// When nobody counts there.
+    /// Returns an error if the channel does not count subscribers.
     pub fn presence_page(
         &self,
         channel: &Channel,
@@ -188,8 +188,8 @@ impl Hub {
         Ok(members.map(|members| members.presence_page(from, limit)).unwrap_or_default())
     }
 
-    /// Tells listeners who came and went since the last tick. To be called a few times a second; costs
-    /// nothing where nobody did.
+    /// Publishes the joins and leaves since the last tick to listeners. Call this a few times a second; costs nothing
+    /// without changes.
     pub fn publish_presence_changes(&self) {
         let dirty = std::mem::take(&mut *self.presence_registry().common.dirty.lock());
         if dirty.is_empty() {

@@ -1,5 +1,4 @@
-//! What rooms without a state do besides: append at their own next offset. And what every room can tell of its log,
-//! and take over from the process before.
+//! Rooms without a state: append at the room's own next offset. Also the export and restore of any room's log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +11,21 @@ use crate::limits::KEPT_LINGER;
 use crate::publication::Publication;
 use crate::{HandoffRoom, HubConfig, Position, PublicationNote};
 
-/// What a room has of its past.
+/// The past of a room.
 pub(crate) struct RoomTail {
-    /// `None` while it has no life yet.
+    /// The current position; `None` before the room's first epoch.
     pub(crate) position: Option<Position>,
-    /// Nothing is missing of what came after this offset.
+    /// The log holds all publications after this offset.
     pub(crate) floor: u64,
-    /// How large its state was when last read.
+    /// The size of the room's state when it was last read, in bytes.
     pub(crate) state_bytes: usize,
-    /// Oldest first.
+    /// The publications, oldest first.
     pub(crate) publications: Vec<Arc<Publication>>,
 }
 
 impl Room {
-    /// Appends at the room's own next offset. Says whether it is the room's first change in this batch, and
-    /// where it was appended; `None` when the room has been closed.
+    /// Appends at the room's own next offset. Returns true if this is the room's first change in the batch, and the
+    /// position; `None` if the room has been closed.
     pub(crate) fn append_at_next_offset(
         &self,
         data: Bytes,
@@ -44,8 +43,8 @@ impl Room {
         })
     }
 
-    /// What its ring holds after an offset, oldest first, and where the room is. Takes time and an
-    /// `Arc` for each.
+    /// Returns the ring's publications after an offset, oldest first, and the room's position. Linear in the
+    /// publications, with an `Arc` clone for each.
     pub(crate) fn read_tail_after(&self, offset: u64) -> RoomTail {
         let mut entries = Vec::new();
         let log = self.log.lock();
@@ -59,7 +58,7 @@ impl Room {
         RoomTail { position, floor, state_bytes, publications }
     }
 
-    /// Takes over the log of its channel, which was taken `away` ago.
+    /// Restores the channel's log, which was exported `away` ago.
     pub(crate) fn restore_log(
         &self,
         kept: HandoffRoom,
@@ -74,7 +73,7 @@ impl Room {
                 let publication = publication.into_publication(away, now);
                 log.ring.push(publication.offset, publication, RingBounds::NONE);
             }
-            // They are no batch of this process, whose readers all would have to be given it whole.
+            // The restored entries are not a batch of this process, which would have to reach all readers whole.
             log.ring.start_batch();
             log.trim_ring(now, config);
             log.quiet_since = now + KEPT_LINGER.saturating_sub(config.linger);

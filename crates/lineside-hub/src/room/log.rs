@@ -1,4 +1,4 @@
-//! What lies behind a room's lock, and the rules by which it changes.
+//! A room's locked content, and the rules by which it changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use crate::{Epoch, HistoryOptions, HubConfig, Position};
 
 #[derive(Debug)]
 pub(super) struct RoomLog {
-    /// `None` until the first position or publication of its network is known.
+    /// `None` until the first position or publication of the room's network is known.
     pub(super) epoch: Option<Epoch>,
     pub(super) ring: Ring<Publication>,
-    /// The batch that was here last.
+    /// The last batch that changed the room.
     batch: u64,
-    /// Kept while the ring covers it.
+    /// The encoded state, cached while the ring covers it.
     pub(super) state: Option<Arc<EncodedState>>,
-    /// Given up, and to be dropped once the lock is released: a state can be large.
+    /// A discarded state, dropped once the lock is released, because a state can be large.
     pub(super) spent_state: Option<Arc<EncodedState>>,
     pub(super) state_used: Duration,
-    /// How large the state was when last read: the measure for the ring.
+    /// The size of the state when it was last read, in bytes; the ring's limit follows from it.
     pub(super) state_bytes_last: usize,
-    /// Somebody reads the state.
+    /// True while a reader reads the state.
     pub(super) reading: bool,
-    /// Who is to be told when the read ends, each once.
+    /// The listeners to signal when the read ends, each once.
     pub(super) waiters: ListenerSet<ListenerHandle>,
     /// Bound: the program's limit of sessions.
     pub(super) listeners: ListenerSet<ListenerHandle>,
-    /// When the last listener left, or the room was made.
+    /// The time at which the last listener left, or the room was created.
     pub(super) quiet_since: Duration,
     pub(super) closed: bool,
-    /// What is kept without listeners too.
+    /// The history limits; with a history, the log stays without listeners too.
     pub(super) keeps: Option<HistoryOptions>,
 }
 
@@ -75,7 +75,7 @@ impl RoomLog {
         self.state.as_ref().map_or(0, |state| state.byte_size())
     }
 
-    /// True for the first call with this batch.
+    /// Returns true on the first call with this batch.
     pub(super) fn enter_batch(&mut self, batch: u64) -> bool {
         let first = self.batch != batch;
         if first {
@@ -95,8 +95,8 @@ impl RoomLog {
         let offset = match at {
             None => self.ring.top_offset().saturating_add(1),
             Some(at) => {
-                // Whoever appends is never behind the room: an unknown epoch is a newer one. What
-                // came before this offset was not appended here, so nothing earlier is covered.
+                // A publisher is never behind the room, so an unknown epoch is a newer one. The room did not see the
+                // publications before this offset, so it covers nothing earlier.
                 if self.epoch != Some(at.epoch) {
                     self.begin_epoch(Position { offset: at.offset.saturating_sub(1), ..at });
                 }
@@ -107,7 +107,7 @@ impl RoomLog {
         if appended {
             self.drop_uncovered_state();
         } else {
-            // A state that was read already is a reason not to take it; a later publication is none.
+            // A state that was read already may be ahead of the publication; a later publication must not be.
             debug_assert!(
                 self.ring.newest_entry().is_none_or(|newest| newest.offset < offset),
                 "offset {offset} came after {:?}",
@@ -123,21 +123,21 @@ impl RoomLog {
             Some(at) if self.epoch != Some(at.epoch) => return self.begin_epoch(at),
             Some(at) => at.offset,
         };
-        // A room made after the swap has read the new state already.
+        // A room created after the swap has read the new state already.
         if offset > self.ring.floor_offset() && offset >= self.ring.top_offset() {
             self.ring.restate_up_to(offset);
             self.drop_uncovered_state();
         }
     }
 
-    /// Begins a new life at `position`; what is there belongs to the old one.
+    /// Starts a new epoch at `position`; discards the log of the old one.
     pub(super) fn begin_epoch(&mut self, position: Position) {
         self.epoch = Some(position.epoch);
         self.ring.restart_from(position.offset);
         self.drop_state();
     }
 
-    /// Adds to the ring at an offset above its top, and drops what is then too much.
+    /// Appends to the ring at an offset above its top, and drops entries beyond the limits.
     pub(super) fn push(
         &mut self,
         offset: u64,
@@ -156,8 +156,8 @@ impl RoomLog {
         self.drop_uncovered_state();
     }
 
-    /// A history is kept whole, as far as any ring may grow. What lies before it only helps readers who fell behind, and
-    /// takes no more than it would in any other room.
+    /// A history is retained whole, up to the limit of any ring. Older entries only help readers that fell behind, and
+    /// take no more memory than in other rooms.
     fn trim_to_history(&mut self, config: &HubConfig) {
         let Some(keeps) = self.keeps else { return };
         while self.ring.byte_size() > config.ring_bytes_min && self.ring.len() > keeps.size.max(1) {
@@ -189,14 +189,14 @@ impl RoomLog {
         self.drop_state();
     }
 
-    /// Whether there is something that who comes later may ask for.
+    /// Returns true if there is a history that later subscribers may ask for.
     pub(super) fn keeps_history(&self) -> bool {
         self.keeps.is_some() && !self.ring.is_empty()
     }
 
     fn ring_bounds(&self, now: Duration, config: &HubConfig) -> RingBounds {
         if let Some(keeps) = self.keeps {
-            // At least what lets a reader fall behind a little.
+            // Retains at least enough for a reader that falls behind a little.
             return RingBounds {
                 entries: config.ring_publications.max(keeps.size).max(1),
                 bytes: config.ring_bytes_max,

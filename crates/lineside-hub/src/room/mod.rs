@@ -1,8 +1,7 @@
-//! A room is one channel on this node: a short log of what happened, and a way to read how things are.
+//! Rooms: a room is one channel on this node, with a short log of publications and a way to read its state.
 //!
-//! It holds no records and knows no names but its own. All of it sits behind one short lock that is
-//! never held while a source or a listener is called; whether there is anything new can be asked
-//! without the lock.
+//! A room stores no records and knows no names except its own. Its content is behind one short lock, which is never
+//! held while a source or a listener is called. A reader can check for news without the lock.
 
 mod app;
 mod log;
@@ -32,32 +31,33 @@ pub struct Room {
     key: RoomKey,
     channel: Channel,
     log: SharedRing<RoomLog>,
-    /// Its group has ended. Set before the log's version rises, so whoever sees that sees this.
+    /// True once the group has ended. Set before the log's version rises, so a reader that sees the new version sees
+    /// this too.
     over: AtomicBool,
-    /// Subscriptions of all sessions; several may stand behind one listener.
+    /// The number of subscriptions of all sessions; one listener may serve several.
     subscribers: AtomicUsize,
     counters: Arc<HubCounters>,
 }
 
-/// What a reader finds when it looks past its cursor.
+/// The outcome of a read after a cursor.
 #[derive(Debug)]
 pub(crate) enum NextPublication {
-    /// The next publication; with the version when it is the last there is.
+    /// The next publication; with the log's version if it is the newest.
     Publication(Arc<Publication>, Option<u64>),
-    /// Nothing, as of this version.
+    /// There is no later publication, as of this version of the log.
     Nothing(u64),
-    /// The ring begins after the cursor, or belongs to another life: the state is needed.
+    /// The ring begins after the cursor, or belongs to another epoch: the reader needs the state.
     NotCovered,
 }
 
-/// How a position that a client claims relates to the room.
+/// The relation of a client's claimed position to the room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PositionClaim {
-    /// All that came after it can be given.
+    /// All publications after the position are available.
     Covered,
-    /// Of another life, or before what the ring reaches back to; never covered again.
+    /// The position is of another epoch, or before the start of the ring; it will never be covered again.
     Gone,
-    /// Beyond the present: nobody can honestly be there. One day the sequence may be.
+    /// The position is ahead of the sequence: no honest client can have it now, but the sequence may reach it later.
     Ahead,
 }
 
@@ -75,28 +75,28 @@ impl Room {
         Arc::new(Self { key, channel, log, over, subscribers, counters })
     }
 
-    /// How publishers find it.
+    /// Returns the key by which publishers find the room.
     pub fn key(&self) -> RoomKey {
         self.key
     }
 
-    /// Its public name.
+    /// Returns the channel's name.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
 
-    /// The newest offset and its epoch; `None` for the moment between its making and its first read.
+    /// Returns the newest offset and its epoch; `None` between the room's creation and its first read.
     pub fn top_position(&self) -> Option<Position> {
         let log = self.log.lock();
         log.epoch.map(|epoch| Position { epoch, offset: log.ring.top_offset() })
     }
 
-    /// How many listen: sessions by themselves, and partitions with sessions here.
+    /// Returns the number of listeners: single sessions, and partitions with sessions here.
     pub fn listener_count(&self) -> usize {
         self.log.lock().listeners.len()
     }
 
-    /// How many subscribe, without waiting for anybody.
+    /// Returns the number of subscribers, without taking a lock.
     pub fn subscriber_count(&self) -> usize {
         self.subscribers.load(Ordering::Relaxed)
     }
@@ -109,13 +109,13 @@ impl Room {
         self.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Bytes in its ring and its encoded state, frames not counted.
+    /// Returns the bytes of the ring and the encoded state, without frames.
     pub fn byte_size(&self) -> usize {
         let log = self.log.lock();
         log.ring.byte_size() + log.state_bytes()
     }
 
-    /// Publications in its ring.
+    /// Returns the number of publications in the ring.
     pub fn publication_count(&self) -> usize {
         self.log.lock().ring.len()
     }
@@ -124,13 +124,13 @@ impl Room {
         self.log.version()
     }
 
-    /// Changes the log, and keeps the node's byte counts true.
+    /// Changes the log, and updates the node's byte counts.
     fn change_log<R>(&self, change: impl FnOnce(&mut RoomLog) -> R) -> R {
         let mut log = self.log.lock();
         let before = (log.ring.byte_size(), log.state_bytes());
         let result = change(&mut log);
         let after = (log.ring.byte_size(), log.state_bytes());
-        // Wrapping, so that a difference below zero subtracts.
+        // Wrapping arithmetic, so that a negative difference subtracts.
         self.counters.ring_bytes.fetch_add(after.0.wrapping_sub(before.0), Ordering::Relaxed);
         self.counters.state_bytes.fetch_add(after.1.wrapping_sub(before.1), Ordering::Relaxed);
         let spent = log.spent_state.take();
@@ -139,7 +139,7 @@ impl Room {
         result
     }
 
-    /// Lets somebody listen; false when the room has been closed and another is to be found.
+    /// Adds a listener; returns false if the room has been closed and must be looked up again.
     pub(crate) fn add_listener(&self, ear: ListenerHandle) -> bool {
         let mut log = self.log.lock();
         if !log.closed {
@@ -155,7 +155,7 @@ impl Room {
         log.quiet_since = now;
     }
 
-    /// Closes the room when nobody has listened for `linger`. Its ring is given up.
+    /// Closes the room and discards its ring if it has had no listeners for `linger` and has no history.
     pub(crate) fn close_if_quiet(&self, now: Duration, linger: Duration) -> bool {
         self.change_log(|log| {
             let quiet = log.listeners.is_empty()
@@ -168,7 +168,8 @@ impl Room {
         })
     }
 
-    /// Ends the room for good: who listens is to be told, and nobody else comes in. Says whether it was open.
+    /// Ends the room permanently: the caller signals its listeners, and no new ones can join. Returns true if it was
+    /// open.
     pub(crate) fn end_room(&self) -> bool {
         self.over.store(true, Ordering::Release);
         self.change_log(|log| {
@@ -178,13 +179,13 @@ impl Room {
         })
     }
 
-    /// Whether its group has ended.
+    /// Returns true if the room's group has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Takes a publication: at its network's position, or at the room's own next offset. Says whether it
-    /// is the room's first change in this batch, and whether it was appended.
+    /// Appends a publication: at its network's position, or at the room's own next offset. Returns true if this is the
+    /// room's first change in the batch, and true if the publication was appended.
     pub(crate) fn append_publication(
         &self,
         at: Option<Position>,
@@ -201,8 +202,8 @@ impl Room {
         })
     }
 
-    /// Makes every subscriber read the state as of `at`, or as of the room's own next offset. Says whether
-    /// it is the room's first change in this batch.
+    /// Makes every subscriber read the state at `at`, or at the room's own next offset. Returns true if this is the
+    /// room's first change in the batch.
     pub(crate) fn restate_room(&self, at: Option<Position>, batch: u64) -> bool {
         self.change_log(|log| {
             if log.closed {
@@ -214,7 +215,8 @@ impl Room {
         })
     }
 
-    /// Goes on at `at` without what came before it. Says whether it is the room's first change in this batch.
+    /// Continues at `at` without the publications before it. Returns true if this is the room's first change in the
+    /// batch.
     pub(crate) fn mark_gap(&self, at: Position, batch: u64) -> bool {
         self.change_log(|log| {
             let is_new = log.epoch != Some(at.epoch) || log.ring.top_offset() < at.offset;
@@ -231,8 +233,8 @@ impl Room {
         self.log.lock().epoch
     }
 
-    /// Learns from the source where the room's sequence is. False when the room began a new life since
-    /// `before` was read, so that `position` may be of the old one: to be asked again.
+    /// Sets the room's position from the source. Returns false if the room has started a new epoch since `before` was
+    /// read, so that `position` may be of the old one: then ask the source again.
     pub(crate) fn settle_position(&self, before: Option<Epoch>, position: Position) -> bool {
         let (settled, woken) = self.change_log(|log| {
             if log.epoch == Some(position.epoch) {
@@ -242,7 +244,7 @@ impl Room {
                 return (false, Vec::new());
             }
             log.begin_epoch(position);
-            // Before there was a first life nobody had anything to be told of.
+            // Before the first epoch the listeners had nothing that they could have lost.
             let listeners = log.listeners.iter().filter(|_| before.is_some());
             (true, listeners.cloned().collect())
         });
@@ -250,7 +252,7 @@ impl Room {
         settled
     }
 
-    /// Judges a client's position; `now` is the source's.
+    /// Compares a client's claimed position with the room; `now` is the source's position.
     pub(crate) fn judge_claim(&self, claim: Position, now: Option<Position>) -> PositionClaim {
         let log = self.log.lock();
         let reached = now.map_or(0, |now| now.offset).max(log.ring.top_offset());
@@ -263,7 +265,7 @@ impl Room {
         }
     }
 
-    /// What comes next for a reader that holds everything up to `cursor`.
+    /// Returns the next publication for a reader that has everything up to `cursor`.
     pub(crate) fn find_next(&self, cursor: Position) -> NextPublication {
         let log = self.log.lock();
         if log.epoch != Some(cursor.epoch) || !log.ring.covers_offset(cursor.offset) {
@@ -277,8 +279,8 @@ impl Room {
         }
     }
 
-    /// Adds the publications after `cursor` that are nothing but data, up to so many bytes, but at least one. Says as
-    /// of which version they are all there is, if they are; `None` where there is none, or something else comes first.
+    /// Adds the data-only publications after `cursor` to `into`, up to `bytes`, but at least one. Returns the version
+    /// of the log if no others follow; returns `None` if there is no publication, or if another kind comes first.
     pub(crate) fn collect_run(
         &self,
         cursor: Position,
@@ -304,7 +306,7 @@ impl Room {
         (!into.is_empty()).then_some(seen)
     }
 
-    /// Drops what is too old or too much, and the encoded state when nobody has used it for a linger.
+    /// Drops entries that are too old or too many, and the encoded state if it was unused for the linger time.
     pub(crate) fn trim_log(&self, now: Duration, config: &HubConfig) {
         self.change_log(|log| {
             log.trim_ring(now, config);
@@ -314,8 +316,8 @@ impl Room {
         });
     }
 
-    /// Gives up about half of what it holds, the larger of ring and state first; says how many
-    /// publications went.
+    /// Discards about half of the room's bytes: the state if it is larger than the ring, otherwise the older half of
+    /// the ring. Returns the number of publications dropped.
     pub(crate) fn halve_log(&self) -> u64 {
         self.change_log(|log| {
             if log.state_bytes() > log.ring.byte_size() {

@@ -1,8 +1,8 @@
 //! A room's state, encoded once and shared.
 //!
-//! One reader at a time asks the source; others go on with their other rooms and are told when the state is there. A
-//! partition's sessions never ask themselves: a worker does it for them. What was read is kept and served, with the
-//! ring's entries after it, until the ring no longer reaches back to it.
+//! One reader at a time reads from the source. Other readers continue with their other rooms and are signaled when the
+//! state is there. A partition's sessions never read themselves: a worker does it for them. The state is cached and
+//! served, together with the ring's later entries, until the ring no longer reaches back to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::listener::{ListenerHandle, WorkerPool};
 use crate::publication::FramedPayload;
 use crate::{Epoch, Hub, Position, RoomState, StateSource};
 
-/// How things were at one position, in parts that are sent one by one.
+/// The state of a channel at one position, in parts that are sent one by one.
 #[derive(Debug)]
 pub struct EncodedState {
     position: Position,
@@ -32,34 +32,34 @@ impl EncodedState {
         Arc::new(Self { position, parts, bytes })
     }
 
-    /// What a client holds once it has all parts.
+    /// Returns the position of a client that has all parts.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// The parts, at least one.
+    /// Returns the parts, at least one.
     pub fn parts(&self) -> &[FramedPayload] {
         &self.parts
     }
 
-    /// Bytes of all parts, frames not counted.
+    /// Returns the bytes of all parts, without frames.
     pub fn byte_size(&self) -> usize {
         self.bytes
     }
 }
 
-/// A state to deliver, judged at the moment it was taken.
+/// A state to deliver, and its relation to the reader's position when it was taken.
 #[derive(Debug)]
 pub(crate) struct DeliverableState {
     pub(crate) state: Arc<EncodedState>,
-    /// What the reader held has been overtaken.
+    /// True if the ring has overtaken the reader's position.
     pub(crate) lost: bool,
-    /// What the reader held is of another life.
+    /// True if the reader's position is of another epoch.
     pub(crate) other_epoch: bool,
 }
 
 impl Room {
-    /// The state for a reader that holds `held`, or `None` while somebody else reads it: then `ear` is told at
+    /// Returns the state for a reader at `held`, or `None` while another reader reads it: `ear` is then signaled at
     /// the end.
     pub(crate) fn read_state_now(
         &self,
@@ -87,8 +87,8 @@ impl Room {
         None
     }
 
-    /// The state, if it is there. Otherwise a worker reads it, unless one does already, and `ear` is told when
-    /// it has.
+    /// Returns the state, if it is cached. Otherwise a worker reads it, unless one does already, and `ear` is signaled
+    /// at the end.
     pub(crate) fn request_state(
         self: &Arc<Self>,
         hub: &Arc<Hub>,
@@ -114,7 +114,8 @@ impl Room {
         source.read_state(&self.channel, self.key)
     }
 
-    /// Begins to read, if nobody does. Then, or if the reader itself only `asks` for it, it is told at the end.
+    /// Starts a read, unless one is in progress. If one is, or if the reader only `asks` for the state, `ear` is
+    /// signaled at the end.
     fn begin_read(
         &self,
         held: Option<Position>,
@@ -137,13 +138,13 @@ impl Room {
         ReadStart::Read(ReadBaseline { epoch: log.epoch, top: log.ring.top_offset() })
     }
 
-    /// For another attempt of the same read.
+    /// Starts another attempt of a read.
     fn restart_read(&self) -> ReadBaseline {
         let log = self.log.lock();
         ReadBaseline { epoch: log.epoch, top: log.ring.top_offset() }
     }
 
-    /// Keeps what was read. `None` when it is of no use any more, unless this is the last attempt.
+    /// Caches the state that was read. Returns `None` if the state is out of date, unless this is the last attempt.
     fn end_read(
         &self,
         begun: ReadBaseline,
@@ -155,15 +156,15 @@ impl Room {
         let (taken, woken) = self.change_log(|log| {
             let position = match state.position.filter(|_| !self.key.has_own_sequence()) {
                 Some(position) => position,
-                // What the source holds is at least as new as the room's top was before the read.
+                // The source's state is at least as new as the room's top was before the read.
                 None => match begun.epoch.or(log.epoch) {
                     Some(epoch) => Position { epoch, offset: begun.top },
                     None => return (None, Vec::new()),
                 },
             };
             let mut woken = Vec::new();
-            // Where the room's epoch stood still, the source is the one ahead. Otherwise a new life
-            // began meanwhile, and what was read is of the old one: nothing covers it.
+            // If the room's epoch has not changed, the source is ahead. Otherwise a new epoch began meanwhile, and the
+            // state is of the old one, which nothing covers.
             if log.epoch == begun.epoch && log.epoch != Some(position.epoch) {
                 log.begin_epoch(position);
                 woken.extend(log.listeners.iter().cloned());
@@ -172,7 +173,7 @@ impl Room {
             log.state_bytes_last = state.byte_size();
             let covered =
                 log.epoch == Some(position.epoch) && log.ring.covers_offset(position.offset);
-            // Nobody would let go of it in a room that is closed.
+            // A closed room would never drop the state.
             if (covered || last == LastAttempt::Kept) && !log.closed {
                 log.state = Some(state.clone());
                 log.state_used = now;
@@ -198,23 +199,23 @@ enum ReadStart {
     Read(ReadBaseline),
 }
 
-/// What was so when a read began.
+/// The room's epoch and top at the start of a read.
 struct ReadBaseline {
     epoch: Option<Epoch>,
     top: u64,
 }
 
-/// Whether this is the last attempt at reading a state, and what then becomes of one that is not covered.
+/// The treatment of a state that is not covered: only the last attempt uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastAttempt {
     No,
-    /// Who read it takes it.
+    /// The last attempt: its reader takes the state.
     Taken,
-    /// It is kept until the next publication, for those who wait for it.
+    /// The last attempt: the state is cached until the next publication, for the waiting readers.
     Kept,
 }
 
-/// A read on a worker's thread. Dropped undone, it ends the read, and who waits asks again.
+/// A read on a worker's thread. If it is dropped before it runs, the read ends and the waiting readers ask again.
 struct StateReadJob {
     begun: Option<ReadBaseline>,
     room: Arc<Room>,
@@ -246,7 +247,7 @@ impl Drop for StateReadJob {
     }
 }
 
-/// Ends a read however it ends, so that a source that panics leaves nobody waiting for ever.
+/// Ends a read when dropped, so that a panic of the source leaves no reader waiting forever.
 struct StateReadGuard<'a> {
     room: &'a Room,
 }

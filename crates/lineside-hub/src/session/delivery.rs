@@ -1,4 +1,4 @@
-//! What a session answers and hands out.
+//! The results and deliveries of a session.
 
 use std::sync::Arc;
 
@@ -7,99 +7,99 @@ use crate::{
     Publication, PublicationNote, ResolveError,
 };
 
-/// Why a subscription was refused.
+/// The reason why a subscription was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubscribeError {
     /// There is no such channel or feed.
     #[error(transparent)]
     Unresolved(#[from] ResolveError),
-    /// The session listens to this channel already.
+    /// The session is subscribed to this channel already.
     #[error("already subscribed")]
     AlreadySubscribed,
-    /// The session listens to as many channels as it may.
+    /// The session has its largest number of subscriptions.
     #[error("too many channels in one session")]
     TooManyChannels,
-    /// The node holds as many rooms as it may; later there may be place.
+    /// The node has its largest number of rooms; a later attempt may succeed.
     #[error("too many rooms on this node")]
     TooManyRooms,
-    /// The source gave two channels one key: a fault of the source.
+    /// The source assigned the same key to two channels: a bug in the source.
     #[error("another channel has the same key")]
     KeyTaken,
 }
 
-/// What a subscription begins with.
+/// The start of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscribeOutcome {
-    /// The position asked for is covered: what was missed follows, and no state.
+    /// True if the requested position is covered: the missed publications follow, and no state.
     pub recovered: bool,
-    /// What the client holds before anything is delivered: the position asked for, or offset 0 of the
-    /// present epoch; where there is no state, the present position.
+    /// The client's position before the first delivery: the requested position, or offset 0 of the current epoch; on a
+    /// channel without a state, the current position.
     pub position: Position,
 }
 
-/// Why a subscription ended from this side.
+/// The reason why the hub ended a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubscriptionEnd {
-    /// The reader was overtaken again and again: its connection is to be closed.
+    /// The reader was overtaken again and again: its connection must be closed.
     Slow,
-    /// The reader of a channel without a state was overtaken: what it missed is not to be had any more.
+    /// The reader of a channel without a state was overtaken: the missed publications are no longer available.
     Lost,
-    /// The channel's group has [ended](crate::Hub::end_group): under its name there is another sequence now, or none.
+    /// The channel's group has [ended](crate::Hub::end_group): its name now belongs to another sequence, or to none.
     Over,
 }
 
-/// One thing to send.
+/// One message for the client.
 #[derive(Clone, Debug)]
 pub enum Delivery {
-    /// A part of a state. All parts of one state follow each other among the channel's deliveries.
+    /// A part of a state. All parts of one state come in sequence among the channel's deliveries.
     State {
         /// The channel.
         channel: Channel,
         /// The state, shared.
         state: Arc<EncodedState>,
-        /// Which part, from 0.
+        /// The index of the part, from 0.
         part: usize,
-        /// Something was missed that this state makes up for; the same on all its parts.
+        /// True if something was missed that this state makes up for; equal for all parts of a state.
         gap: bool,
     },
     /// One publication.
     Publication {
         /// The channel.
         channel: Channel,
-        /// The life its offset belongs to.
+        /// The epoch of the offset.
         epoch: Epoch,
         /// The publication, shared.
         publication: Arc<Publication>,
     },
-    /// Somebody has come to the channel, or left it.
+    /// A subscriber has joined or left the channel.
     Member {
         /// The channel.
         channel: Channel,
-        /// Has come.
+        /// True for a join.
         joined: bool,
-        /// Who.
+        /// The subscriber.
         member: Arc<PresenceMember>,
-        /// For the frames that are made of it: it has no data.
+        /// Carries the encoded frames; it has no data.
         publication: Arc<Publication>,
     },
-    /// Connections of the session's user are to be closed. Belongs to no channel that could be named.
+    /// An order to close connections of the session's user. Belongs to a hidden channel.
     Disconnect {
-        /// Where it came from.
+        /// The hidden channel.
         channel: Channel,
-        /// Which, and how.
+        /// The connections to close, and the close code.
         order: Arc<DisconnectOrder>,
     },
-    /// The subscription is over; nothing more comes of it.
+    /// The subscription has ended; no more deliveries follow.
     Ended {
         /// The channel.
         channel: Channel,
-        /// Why.
+        /// The reason.
         why: SubscriptionEnd,
     },
 }
 
 impl Delivery {
-    /// The channel it belongs to.
+    /// Returns the delivery's channel.
     pub fn channel(&self) -> &Channel {
         match self {
             Self::State { channel, .. }
@@ -110,7 +110,7 @@ impl Delivery {
         }
     }
 
-    /// Where the client is on the channel once it has this; `None` before the last part of a state.
+    /// Returns the client's position on the channel after this delivery; `None` before the last part of a state.
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::State { state, part, .. } => {
@@ -123,7 +123,7 @@ impl Delivery {
         }
     }
 
-    /// What is to be sent; `None` for an end, or for what tells of no data.
+    /// Returns the data to send; `None` for deliveries without data.
     pub fn payload(&self) -> Option<&FramedPayload> {
         match self {
             Self::State { state, part, .. } => state.parts().get(*part),

@@ -1,4 +1,4 @@
-//! How a session learns of news in its rooms: directly, or through its partition.
+//! The way in which a session learns of news in its rooms: directly, or through its partition.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::room::DeliverableState;
 use crate::{Hub, Position, Room};
 
 pub(super) enum ListenMode {
-    /// It has a listener of its own, and reads states itself.
+    /// The session has its own listener, and reads states itself.
     Alone(Arc<Signal>),
-    /// It is one of a partition's rows; workers read its states.
+    /// The session belongs to a partition; workers read its states.
     Seated(PartitionMember),
 }
 
 impl ListenMode {
-    /// Lets the session sit in a room; `None` when the room has been closed and another is to be found.
+    /// Adds the session to a room; returns `None` if the room has been closed and must be looked up again.
     pub(super) fn join_room(&self, room: &Arc<Room>, subscription: u32) -> Option<Option<SlotId>> {
         match self {
             Self::Alone(signal) => {
@@ -35,7 +35,8 @@ impl ListenMode {
         }
     }
 
-    /// The room's state for a session that holds `held`; `None` when it will be told that it is there.
+    /// Returns the room's state for a session at `held`; `None` if the session will be signaled when the state is
+    /// there.
     pub(super) fn request_state(
         &self,
         hub: &Arc<Hub>,

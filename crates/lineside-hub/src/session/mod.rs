@@ -1,8 +1,7 @@
-//! A client's side: cursors in rooms, pulled by whoever owns the socket.
+//! Sessions: a client's cursors in rooms, pulled by the owner of the socket.
 //!
-//! Nothing is pushed into a session and nothing waits in it: it is told that there is something, and
-//! takes one delivery at a time, rooms in turn. A session that does not pull keeps its cursors and
-//! costs nobody anything.
+//! Nothing is pushed into a session and nothing queues in it. It is signaled that there is news, and takes one
+//! delivery at a time, rooms in turn. A session that does not pull keeps its cursors and costs the others nothing.
 
 mod extra_channels;
 mod delivery;
@@ -29,30 +28,30 @@ use crate::partition_listener::{PartitionMember, SlotId};
 use crate::room::PositionClaim;
 use crate::{Channel, Epoch, Hub, Listener, Position, ResolveError, Room, RoomKey, SessionLimits};
 
-/// A room that a session sits in.
+/// A room that a session has joined.
 struct JoinedRoom {
     room: Arc<Room>,
     chair: Option<SlotId>,
-    /// Where its sequence is; `None` where it counts by itself.
+    /// The source's position in the room's sequence; `None` if the room has its own sequence.
     now: Option<Position>,
 }
 
-/// A client's subscriptions. Dropping it leaves all rooms.
+/// A client's subscriptions. Dropping the session leaves all rooms.
 pub struct Session {
     hub: Arc<Hub>,
     side: ListenMode,
     limits: SessionLimits,
-    /// By number; a number that is free is taken again. Bound: `SessionLimits::channels_max`.
+    /// The subscriptions by number; free numbers are reused. Bound: `SessionLimits::channels_max`.
     subscriptions: Vec<Option<Subscription>>,
     sequences: SequenceTable,
-    /// Whose turn it is, where all are looked at.
+    /// The next subscription in turn, for a session that scans all.
     turn: usize,
-    /// Those with news, in turn, where the partition says which. Bound: each once.
+    /// The subscriptions with news, in turn, for a session of a partition. Bound: each once.
     news: VecDeque<u32>,
 }
 
 impl Session {
-    /// A session that has a listener of its own.
+    /// Creates a session with its own listener.
     pub(crate) fn with_listener(
         hub: Arc<Hub>,
         number: u64,
@@ -62,7 +61,7 @@ impl Session {
         Self::new(hub, ListenMode::Alone(Signal::new(number, listener)), limits)
     }
 
-    /// A session of a partition.
+    /// Creates a session of a partition.
     pub(crate) fn for_partition(
         hub: Arc<Hub>,
         member: PartitionMember,
@@ -84,11 +83,11 @@ impl Session {
         }
     }
 
-    /// Listens to a channel, from a position if the client holds one. Then pull: the listener is not
-    /// signaled for what is there already.
+    /// Subscribes to a channel, from a position if the client has one. Pull afterwards: the listener is not signaled
+    /// for existing content.
     ///
     /// # Errors
-    /// When the channel is unknown or listened to already, or a limit is reached.
+    /// Returns an error if the channel is unknown or subscribed already, or if a limit is reached.
     pub fn subscribe(
         &mut self,
         channel: &Channel,
@@ -107,14 +106,15 @@ impl Session {
             self.enter_settled_room(channel, key, number as u32)?;
         let key = room.key();
         let now_is_enough = !key.has_state();
-        // Whoever holds nothing misses nothing; where there is no state, nothing is the beginning.
+        // A client at offset 0 has nothing and so misses nothing. On a channel without a state, offset 0 is a valid
+        // start.
         let from = from.filter(|from| from.offset > 0 || now_is_enough);
         let from = match from.map(|from| (room.judge_claim(from, now), from)) {
             Some((PositionClaim::Covered, from)) => StartPoint::Covered(from),
             _ if now_is_enough => StartPoint::Now(room.top_position()),
             None => StartPoint::Nothing,
             Some((PositionClaim::Gone, from)) => StartPoint::Refused(from),
-            // Not to be listed again: one day it would pass for true.
+            // This position must not be listed again: the sequence may reach it later, and it would then seem valid.
             Some((PositionClaim::Ahead, _)) => StartPoint::Refused(Position::NOWHERE),
         };
         let name = self.hub.sequence_name_for_key(channel, key);
@@ -141,7 +141,7 @@ impl Session {
         Ok(SubscribeOutcome { recovered, position })
     }
 
-    /// Stops listening; false when it did not listen.
+    /// Unsubscribes from a channel; returns false if the session was not subscribed.
     pub fn unsubscribe(&mut self, channel: &Channel) -> bool {
         let number = self.find_subscription(channel);
         if let Some(number) = number {
@@ -151,19 +151,19 @@ impl Session {
         number.is_some()
     }
 
-    /// How many channels it listens to.
+    /// Returns the number of subscribed channels.
     pub fn subscription_count(&self) -> usize {
         self.channels().count()
     }
 
-    /// The channels that it listens to.
+    /// Returns the subscribed channels.
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
         let named = |it: &&Subscription| !it.room.key().is_hidden();
         self.subscriptions.iter().flatten().filter(named).map(|it| it.room.channel())
     }
 
-    /// Says that a subscription may have news: to be called for each seat that the session's
-    /// [`PartitionListener`](crate::PartitionListener) names. A session with a listener of its own needs it not.
+    /// Notes that a subscription may have news. Call this for each slot of the session that the
+    /// [`PartitionListener`](crate::PartitionListener) names. Does nothing for a session with its own listener.
     pub fn note_news(&mut self, subscription: u32) {
         if let ListenMode::Alone(_) = self.side {
             return;
@@ -176,15 +176,15 @@ impl Session {
         }
     }
 
-    /// Whether something to send may be part of a state. Asked between deliveries, by who limits how many
-    /// states are under way.
+    /// Returns true if a delivery may be part of a state. Call this between deliveries, to limit the number of states
+    /// in transfer.
     pub fn is_receiving_state(&self) -> bool {
         let noted = self.news.iter().filter_map(|number| self.subscriptions.get(*number as usize));
         noted.flatten().any(Subscription::wants_state)
     }
 
-    /// The next thing to send, or `None` when there is nothing now: the listener is then signaled once
-    /// there is. To be called until it says `None`; until then no signal comes.
+    /// Returns the next delivery, or `None` if there is none now: the listener is then signaled when there is. Call
+    /// this until it returns `None`; until then no signal comes.
     pub fn next_delivery(&mut self) -> Option<Delivery> {
         match self.side {
             ListenMode::Alone(_) => self.next_from_all(),
@@ -192,10 +192,10 @@ impl Session {
         }
     }
 
-    /// The publications that come next in the channel whose turn it is, as one piece of what `frame` makes of each.
-    /// Sessions of a partition that stand at the same place share it through `runs`, which must be the partition's own;
-    /// `slot` tells apart what is framed in different ways. `None` where something else comes next, or nothing: then
-    /// [`next_delivery`](Self::next_delivery) is to be asked.
+    /// Returns the next publications of the channel in turn, as the joined results of `frame`. Sessions of a partition
+    /// at the same position share them through `runs`, which must belong to the partition; `slot` distinguishes kinds
+    /// of framing. Returns `None` if another kind of delivery comes next, or none: then call
+    /// [`next_delivery`](Self::next_delivery).
     pub fn next_run(
         &mut self,
         slot: usize,
@@ -225,8 +225,8 @@ impl Session {
         Some(run.bytes.clone())
     }
 
-    /// The next thing to send of one channel, out of turn: for a reply that carries what was missed.
-    /// `None` when there is nothing now. All are then to be pulled as ever.
+    /// Returns the next delivery of one channel, out of turn: for a reply that includes the missed publications.
+    /// `None` if there is none now. All channels must then still be pulled as usual.
     pub fn next_channel_delivery(&mut self, channel: &Channel) -> Option<Delivery> {
         let number = self.find_subscription(channel)?;
         match self.step_subscription(number) {
@@ -236,13 +236,13 @@ impl Session {
         }
     }
 
-    /// The positions that the client holds once it has everything delivered so far: for each sequence,
-    /// by name, one that covers all its channels here. A client that comes back with it misses
-    /// nothing, but may be given again what it has.
+    /// Returns the client's positions after all deliveries so far: for each sequence, by name, one position that
+    /// covers all its channels here. A client that returns with it misses nothing, but may get some publications
+    /// again.
     ///
-    /// A sequence is left out until each of its channels has its state; while one gets its state
-    /// again, the position stays where that one was before. Once a subscription has ended it speaks
-    /// for the remaining ones only.
+    /// A sequence is left out until each of its channels has its state. While a channel gets its state again, the
+    /// position stays where the channel was before. After a subscription has ended, the position applies only to the
+    /// remaining ones.
     pub fn held_positions(&mut self) -> impl Iterator<Item = (&str, Position)> {
         if let ListenMode::Seated(_) = self.side {
             self.sequences.mark_published();
@@ -252,7 +252,8 @@ impl Session {
         self.sequences.held_positions(self.subscriptions.iter().flatten())
     }
 
-    /// The name of the channel's sequence, as in [`held`](Self::held_positions); `None` where it does not listen.
+    /// Returns the name of the channel's sequence, as in [`held_positions`](Self::held_positions); `None` if the
+    /// session is not subscribed.
     pub fn sequence_name(&self, channel: &Channel) -> Option<&str> {
         let subscription = self.subscriptions.get(self.find_subscription(channel)?)?.as_ref()?;
         Some(self.sequences.sequence_name(subscription.sequence))
@@ -289,8 +290,8 @@ impl Session {
         }
     }
 
-    /// Enters the channel's room and tells it where its sequence is. A sequence that has just ended may go on under
-    /// another group's number.
+    /// Joins the channel's room and sets the room's position from the source. A sequence that has just ended may
+    /// continue under another group's number.
     fn enter_settled_room(
         &self,
         channel: &Channel,
@@ -319,7 +320,7 @@ impl Session {
         }
     }
 
-    /// Tells the room where its sequence is; `None` where it counts by itself.
+    /// Sets the room's position from the source; returns `None` if the room has its own sequence.
     fn settle_room(&self, room: &Room) -> Result<Option<Position>, SubscribeError> {
         if room.key().has_own_sequence() {
             return Ok(None);
@@ -337,7 +338,7 @@ impl Session {
         }
     }
 
-    /// Looks at all rooms, because its signal does not say which has something.
+    /// Looks at all rooms, because the session's signal does not name the room with news.
     fn next_from_all(&mut self) -> Option<Delivery> {
         loop {
             self.sequences.mark_published();
@@ -365,8 +366,8 @@ impl Session {
         None
     }
 
-    /// Looks at those that were noted. One that has been looked at in vain is noted again when there is
-    /// something: the partition took its list before.
+    /// Looks at the noted subscriptions. One without a delivery is noted again for later news, because the partition
+    /// took its list before this look.
     fn next_from_news(&mut self) -> Option<Delivery> {
         while let Some(number) = self.news.pop_front() {
             match self.step_subscription(number as usize) {

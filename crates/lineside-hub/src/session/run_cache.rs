@@ -1,8 +1,8 @@
-//! Publications that many sessions are sent alike, joined once for all of them.
+//! Runs: publications that many sessions get, joined once for all of them.
 //!
-//! Who keeps up with a room stands where all others stand who keep up with it. So what comes next for one of them
-//! comes next for all, and a partition that is some publications behind would give each of its sockets the same
-//! pieces one by one. Here the first to come by joins them, and those who stand at the same place take the whole.
+//! All sessions that keep up with a room are at the same position in it, so their next publications are equal. A
+//! partition that is some publications behind would give each of its sockets the same pieces one by one. Instead the
+//! first session joins them, and the other sessions at the same position take the whole.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,67 +15,67 @@ use bytes::Bytes;
 use crate::limits::{RUN_BYTES_MAX, RUNS_BYTES_MAX, RUNS_KEPT};
 use crate::{Channel, Position, Publication, Room};
 
-/// What the sessions of one partition were sent last, for the others of them.
+/// The last runs of one partition, shared by its sessions.
 ///
-/// *What it promises*: a run that is found here and reached to the end of its room holds all that the partition has been
-/// told of, because those from before are not looked at. So who is given it has all there is until the partition is told
-/// of more.
+/// *Guarantee*: a run found here that reaches the end of its room has all publications that were signaled to the
+/// partition, because runs from before the last signal are not used. So its receivers are up to date until the next
+/// signal.
 ///
-/// *Bound*: some runs, each of some bytes; what sockets have not taken of older ones counts, too, and where that is
-/// too much nothing is joined.
+/// *Bound*: the number of runs, and their bytes, which include the bytes of older runs that sockets have not taken.
+/// Beyond the bound nothing is joined.
 #[derive(Default)]
 pub struct RunCache {
-    /// The newest first.
+    /// The cached runs, newest first.
     kept: VecDeque<PublicationRun>,
-    /// Bytes of all that was joined and is still held by anybody.
+    /// The bytes of all runs that are still in use.
     alive: Arc<AtomicUsize>,
-    /// Publications on their way into a run, kept from one to the next.
+    /// A buffer for the publications of a run, reused.
     publications: Vec<Arc<Publication>>,
 }
 
-/// One publication as it is to be framed.
+/// One publication to be framed.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameInput<'a> {
-    /// Where it was published.
+    /// The channel.
     pub channel: &'a Channel,
-    /// Of the sequence that the channel's offsets belong to; as [`Session::held_positions`](super::Session::held_positions) names it.
+    /// The sequence of the channel's offsets, as named by [`Session::held_positions`](super::Session::held_positions).
     pub sequence: &'a str,
-    /// Where a client is that has it.
+    /// The client's position after the publication.
     pub position: Position,
-    /// What is framed, and holds its frames.
+    /// The publication, which also stores its frames.
     pub publication: &'a Publication,
 }
 
-/// What follows `from` in a room, in frames of one kind.
+/// The publications after `from` in a room, in frames of one kind.
 pub(super) struct PublicationRun {
     room: Arc<Room>,
     from: Position,
     slot: usize,
-    /// What the partition had heard then.
+    /// The partition's signal count when the run was built.
     heard: u64,
-    /// The last offset in it.
+    /// The last offset in the run.
     pub(super) to: u64,
-    /// The room's version when this was all there was.
+    /// The room's version if the run reached its end.
     pub(super) seen: Option<u64>,
     pub(super) bytes: Bytes,
-    /// When each of them was appended.
+    /// The times at which the publications were appended.
     pub(super) appended: Vec<Duration>,
 }
 
-/// Bytes that are counted as long as somebody holds them.
+/// Bytes that are counted until the last holder drops them.
 struct TrackedBytes {
     bytes: Vec<u8>,
     alive: Arc<AtomicUsize>,
 }
 
 impl RunCache {
-    /// Lets go of what is kept, before the partition goes to sleep.
+    /// Drops the cached runs, before the partition goes to sleep.
     pub fn clear(&mut self) {
         self.kept.clear();
     }
 
-    /// The run that follows `from` in the room, joined if nobody was sent it since something was `heard`. `None` where
-    /// there is no publication, or something else comes first.
+    /// Returns the run after `from` in the room; builds one if none is cached for the signal count `heard`. Returns
+    /// `None` if there is no publication, or if another kind of entry comes first.
     pub(super) fn find_or_build_run(
         &mut self,
         room: &Arc<Room>,
@@ -108,7 +108,7 @@ impl RunCache {
         mut frame: impl FnMut(Position, &Publication) -> Bytes,
     ) -> Option<PublicationRun> {
         let left = RUNS_BYTES_MAX.saturating_sub(self.alive.load(Ordering::Relaxed));
-        // Nothing is copied of one alone.
+        // A run of one publication is not copied.
         let most = if left < RUN_BYTES_MAX { 0 } else { RUN_BYTES_MAX };
         let mut publications = std::mem::take(&mut self.publications);
         let seen = room.collect_run(from, most, &mut publications);

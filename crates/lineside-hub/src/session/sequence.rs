@@ -1,42 +1,42 @@
-//! What a session holds of each sequence: one position that is good for all its channels there.
+//! A session's position in each sequence: one position that is valid for all its channels there.
 //!
-//! A client that lists one position for several channels of a network comes back with that position
-//! for all of them. So it must be one up to which *each* of them is complete:
+//! A client that lists one position for several channels of a network returns with that position for all of them. So
+//! it must be a position up to which *each* channel is complete:
 //!
-//! - the least of the channels' cursors;
-//! - where a session has drained all its rooms, every cursor may be taken up to what the network's
-//!   publisher had finished before the session began to look: the rooms then held nothing more. Else a
-//!   quiet channel would hold back a busy one, whose ring would not reach back that far;
-//! - while a channel is given its state again, its cursor from before. That one stays good: what made
-//!   the state necessary (overtaken, restated, a new life) has put it outside what the room covers, for
-//!   good, so a client that comes back with it is given the state again;
-//! - nothing while a channel has no state at all;
-//! - while a new life has reached some channels only, [`Position::NOWHERE`]: another node may know the old life still.
+//! - the least of the channels' cursors.
+//! - After a session has drained all its rooms, every cursor may be raised to the position that the network's
+//!   publisher had finished before the session began to look, because the rooms then had nothing more. Otherwise a
+//!   quiet channel would hold back a busy one, whose ring would not reach back that far.
+//! - While a channel gets its state again, its earlier cursor. This one stays valid: the cause of the state
+//!   (overtaken, restated, a new epoch) has put the cursor outside what the room covers, permanently, so a client that
+//!   returns with it gets the state again.
+//! - None while a channel has no state at all.
+//! - [`Position::NOWHERE`] while a new epoch has reached only some channels: another node may still know the old one.
 
 use std::sync::Arc;
 
 use super::subscription::{StartPoint, Subscription};
 use crate::{GroupInterest, Position};
 
-/// Bound: one per subscription.
+/// The sequences of a session. Bound: one per subscription.
 #[derive(Debug, Default)]
 pub(super) struct SequenceTable(Vec<Sequence>);
 
 #[derive(Debug)]
 struct Sequence {
     name: Box<str>,
-    /// How far its publisher is; none for a channel that counts by itself.
+    /// The group that tracks the publisher's position; `None` for a channel with its own sequence.
     interest: Option<Arc<GroupInterest>>,
-    /// What had been published before the present look.
+    /// The published position before the current look at the rooms.
     mark: Option<Position>,
     held: Option<Position>,
-    /// Channels in it; without any its place may be taken.
+    /// The number of the session's channels in the sequence; at 0 the entry may be reused.
     channels: usize,
     changed: bool,
 }
 
 impl SequenceTable {
-    /// Adds a channel. What its client honestly claimed to hold can be listed at once.
+    /// Adds a channel. The position that its client validly claimed can be listed at once.
     pub(super) fn enter_channel(
         &mut self,
         name: &str,
@@ -59,7 +59,7 @@ impl SequenceTable {
                 (known, new) => known.is_none() && new.is_none(),
             };
             if !same {
-                // What this name stood for has ended, and its channels here are about to.
+                // The old sequence of this name has ended, and its channels here are about to end.
                 sequence.interest = interest;
                 sequence.mark = None;
             }
@@ -93,17 +93,17 @@ impl SequenceTable {
         self.0[index].changed = true;
     }
 
-    /// What it is called.
+    /// Returns the sequence's name.
     pub(super) fn sequence_name(&self, index: usize) -> &str {
         self.0.get(index).map_or("", |sequence| &sequence.name)
     }
 
-    /// A channel of it has moved.
+    /// Records that a channel of the sequence has moved.
     pub(super) fn touch_sequence(&mut self, index: usize) {
         self.0[index].changed = true;
     }
 
-    /// Notes what has been published before rooms are looked at.
+    /// Records the published positions before the rooms are looked at.
     pub(super) fn mark_published(&mut self) {
         for sequence in &mut self.0 {
             sequence.mark =
@@ -111,8 +111,8 @@ impl SequenceTable {
         }
     }
 
-    /// For subscriptions in whose rooms a look after the mark found nothing: whoever is not waiting for a state
-    /// holds everything up to the mark.
+    /// Raises the cursors of subscriptions whose rooms had nothing new after the mark: those that do not wait for a
+    /// state have everything up to the mark.
     pub(super) fn raise_to_mark<'a>(
         &mut self,
         subscriptions: impl Iterator<Item = &'a mut Subscription>,
@@ -137,9 +137,9 @@ impl SequenceTable {
                 subscriptions.clone().filter(|it| it.sequence == index).map(Subscription::cursor);
             let least = cursors.next().flatten();
             sequence.held = match cursors.fold(least, least_position) {
-                // A channel without a state; what was listed stays good for the others.
+                // A channel has no state yet; the listed position stays valid for the others.
                 None => sequence.held,
-                // Offset 0 holds nothing and need not be listed, but what was before is over.
+                // Offset 0 means no content and need not be listed, but the earlier position is no longer valid.
                 Some(least) if least.offset == 0 => sequence.held.map(|_| Position::NOWHERE),
                 Some(least) => Some(least),
             };
@@ -150,7 +150,7 @@ impl SequenceTable {
     }
 }
 
-/// The lesser of two positions in one life; none where one is missing, nowhere if the lives differ.
+/// Returns the lesser of two positions in one epoch; `None` if one is missing, `NOWHERE` if the epochs differ.
 fn least_position(a: Option<Position>, b: Option<Position>) -> Option<Position> {
     let (a, b) = (a?, b?);
     match a.epoch == b.epoch {

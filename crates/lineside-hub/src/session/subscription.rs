@@ -1,4 +1,4 @@
-//! One cursor: what a session holds of one channel, and what it needs next.
+//! A subscription: a session's cursor in one channel, and its next step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,41 +14,41 @@ use crate::{EncodedState, Hub, Position, Room};
 #[derive(Debug)]
 pub(super) struct Subscription {
     pub(super) room: Arc<Room>,
-    /// Where it sits, if its session is a partition's.
+    /// The subscription's slot, if the session belongs to a partition.
     pub(super) chair: Option<SlotId>,
     pub(super) sequence: usize,
-    /// It waits for its turn among those with news.
+    /// True while it is in the queue of subscriptions with news.
     pub(super) noted: bool,
-    /// When it began.
+    /// The time at which it began.
     since: Duration,
-    /// What the client holds, or honestly claimed to hold; `None` before its first state. While it is
-    /// given a state again, what it held before.
+    /// The client's position, or the one that it validly claimed; `None` before the first state. While the client gets
+    /// a state again, its position before.
     cursor: Option<Position>,
-    /// The claim was not accepted: the state to come makes up for what was missed.
+    /// True if the claim was refused: the next state makes up for what was missed.
     refused: bool,
     phase: SubscriptionPhase,
-    /// States given because the ring had overtaken the cursor, since the top was last reached.
+    /// The number of states sent because the ring had overtaken the cursor, since the top was last reached.
     gaps: u8,
 }
 
 #[derive(Debug)]
 enum SubscriptionPhase {
-    /// Needs the state.
+    /// The subscription needs the state.
     Wanting,
-    /// Is being given this state.
+    /// The subscription is sending this state.
     Stating { state: Arc<EncodedState>, part: usize, gap: bool },
-    /// Is given what comes. At `seen`, if there, nothing had.
+    /// The subscription sends publications; at version `seen`, if set, there were none left.
     Following { seen: Option<u64> },
 }
 
-/// What a subscription builds upon.
+/// The start of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StartPoint {
     Nothing,
     Covered(Position),
-    /// Where the room is: for one without a state.
+    /// The room's current position: for a room without a state.
     Now(Option<Position>),
-    /// A position that is not covered; nowhere when it was no honest one.
+    /// A position that is not covered; `NOWHERE` if the claim was ahead of the sequence.
     Refused(Position),
 }
 
@@ -81,12 +81,12 @@ impl Subscription {
         Self { room, chair, sequence, noted: false, since, cursor, refused, phase, gaps: 0 }
     }
 
-    /// Whether a state is under way to the client, or needed.
+    /// Returns true if a state is being sent or needed.
     pub(super) fn wants_state(&self) -> bool {
         !matches!(self.phase, SubscriptionPhase::Following { .. })
     }
 
-    /// Whether its room holds nothing that it has not been given. One load.
+    /// Returns true if the room has nothing more for this subscription. One load.
     pub(super) fn is_at_top(&self) -> bool {
         matches!(self.phase, SubscriptionPhase::Following { seen: Some(seen) } if seen == self.room.log_version())
     }
@@ -95,8 +95,7 @@ impl Subscription {
         self.cursor
     }
 
-    /// Takes the cursor up to a position that is known to hold nothing more for this channel.
-    /// Says whether that moved it.
+    /// Raises the cursor to a position up to which the channel has nothing more. Returns true if the cursor moved.
     pub(super) fn raise_cursor(&mut self, to: Position) -> bool {
         match (&mut self.cursor, &self.phase) {
             (Some(cursor), SubscriptionPhase::Following { .. })
@@ -109,13 +108,13 @@ impl Subscription {
         }
     }
 
-    /// Its room, and where it is there, if something may have come since.
+    /// Returns the room and the cursor, if the room may have new publications.
     pub(super) fn pending_from(&self) -> Option<(&Arc<Room>, Position)> {
         let may_go_on = !self.wants_state() && !self.is_at_top() && !self.room.key().is_hidden();
         self.cursor.filter(|_| may_go_on).map(|cursor| (&self.room, cursor))
     }
 
-    /// Goes on to the end of what follows where it stands.
+    /// Moves the cursor to the end of a run that starts at it.
     pub(super) fn take_run(&mut self, run: &PublicationRun, hub: &Hub) {
         if let Some(cursor) = &mut self.cursor {
             cursor.offset = run.to;
@@ -128,16 +127,16 @@ impl Subscription {
         hub.counters().deliveries.add(run.appended.len() as u64);
     }
 
-    /// Measures how long it took since these were appended.
+    /// Records the time since the publications were appended.
     fn measure_delivery_time(&self, hub: &Hub, appended: &[Duration]) {
         let now = hub.clock().monotonic();
-        // What was appended before is old because the client was away.
+        // Publications from before the subscription are old because the client was away.
         for at in appended.iter().filter(|at| **at >= self.since) {
             hub.counters().delivery_time.record_duration(now.saturating_sub(*at));
         }
     }
 
-    /// One step further, if there is one.
+    /// Takes one step, if there is one.
     pub(super) fn take_step(&mut self, hub: &Arc<Hub>, side: &ListenMode) -> DeliveryStep {
         if let SubscriptionPhase::Following { seen } = self.phase {
             if seen == Some(self.room.log_version()) {
@@ -160,7 +159,7 @@ impl Subscription {
         self.next_state_part()
     }
 
-    /// What it waits for, or was just given, will not be gone on with.
+    /// The group has ended, so the state or the publications would have no continuation.
     fn end_as_over(&self, hub: &Hub) -> DeliveryStep {
         hub.counters().ended_over.increment();
         DeliveryStep::End(SubscriptionEnd::Over)
@@ -191,7 +190,8 @@ impl Subscription {
         }
     }
 
-    /// There is no state that could make up for what was missed.
+    /// Handles missed entries in a room without a state to make up for them: a hidden room skips them, another ends
+    /// the subscription.
     fn skip_or_end(&mut self, hub: &Hub) -> DeliveryStep {
         if self.room.key().is_hidden() {
             self.cursor = self.room.top_position();
@@ -202,7 +202,7 @@ impl Subscription {
         DeliveryStep::End(SubscriptionEnd::Lost)
     }
 
-    /// Gets hold of the state if it is wanted. Says so when there is none yet, or never will be.
+    /// Takes the state if it is needed. Returns a step if there is no state yet, or if the subscription ends.
     fn obtain_state(&mut self, hub: &Arc<Hub>, side: &ListenMode) -> Option<DeliveryStep> {
         let SubscriptionPhase::Wanting = self.phase else { return None };
         let Some(taken) = side.request_state(hub, &self.room, self.chair, self.cursor) else {
