@@ -1,4 +1,4 @@
-//! Channels of the operator's own: logs without a state, and what they keep.
+//! Tests of the operator's own channels: logs without a state, and their history.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::script::{Stage, drain, held, name, stage, stage_with};
 
 const ALL: HistoryQuery = HistoryQuery { limit: usize::MAX, since: None, reverse: false };
 
-/// `app/…` keeps nothing, `app/kept/…` three publications for a minute.
+/// `app/…` has no history, `app/kept/…` has three publications for a minute.
 fn app_stage() -> Stage {
     let history = HistoryOptions { size: 3, ttl: Duration::from_secs(60) };
     stage_with(HubConfig {

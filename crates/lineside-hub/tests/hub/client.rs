@@ -1,4 +1,4 @@
-//! A client that believes what it is told, and the checkers that look over its shoulder.
+//! A client of the storm that trusts its deliveries, and the checks of what it gets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,32 +12,33 @@ use crate::partition::{Desk, Partition};
 use crate::support::{Resumes, Signaled, Violation};
 use crate::world::{Holdings, Mistake, World};
 
-/// One channel, as the client sees it.
+/// One channel from the client's point of view.
 #[derive(Debug, Default)]
 struct Holding {
     held: Holdings,
-    /// All parts of a state have come.
+    /// True if all parts of a state have arrived.
     whole: bool,
-    /// What the client would resume from: the last complete state or publication.
+    /// The position to resume from: the last complete state or publication.
     position: Option<Position>,
-    /// What the present subscription builds upon; `None` until there is a state.
+    /// The position that the current subscription builds on; `None` before the state.
     cursor: Option<Position>,
-    /// A position was asked for and not accepted; the state to come must be a gap.
+    /// True if a requested position was refused; the next state must be a gap.
     refused: bool,
-    /// Gaps since all was known to be read.
+    /// The number of gaps since the client last had everything.
     gaps: u8,
 }
 
 pub(crate) struct Client {
     resumes: Resumes,
     channels: BTreeMap<String, Holding>,
-    /// What it last listed, by sequence.
+    /// The positions that it last listed, by sequence.
     listed: BTreeMap<String, Position>,
     session: Option<Session>,
     signaled: Arc<Signaled>,
-    /// The session said that there is nothing; only a signal may change that.
+    /// True once the session has returned no delivery; only a signal may change that.
     idle: bool,
-    /// Where states may be under way that it waits for, sitting there or not.
+    /// The desk of the partition, where states that the client waits for may be in progress, even if it is not a row
+    /// there.
     desk: Arc<Desk>,
 }
 
@@ -54,7 +55,7 @@ impl Client {
         }
     }
 
-    /// Says that a subscription may have news.
+    /// Notes that a subscription may have news.
     pub(crate) fn note(&mut self, subscription: u32) {
         if let Some(session) = &mut self.session {
             session.note_news(subscription);
@@ -66,7 +67,7 @@ impl Client {
         self.session.is_some()
     }
 
-    /// Whether it may pull: it has not drained its session, or was told that there is more.
+    /// Returns true if it may pull: it has not drained its session, or was signaled.
     pub(crate) fn may_pull(&self) -> bool {
         self.session.is_some() && (!self.idle || self.signaled.is_set())
     }
@@ -75,7 +76,8 @@ impl Client {
         self.session = None;
     }
 
-    /// Connects with what it holds, or, if it is to `forget`, with nothing; by itself, or as a row of a partition.
+    /// Connects with its positions, or with none if `forget` is true; as a session of its own, or as a row of a
+    /// partition.
     pub(crate) fn connect(
         &mut self,
         world: &World,
@@ -130,7 +132,7 @@ impl Client {
         Ok(())
     }
 
-    /// Listens to one more channel; only a client with a position of its own for each may.
+    /// Subscribes to one more channel; only a client that resumes by channel may.
     pub(crate) fn subscribe(&mut self, name: &str) -> Result<(), Violation> {
         let Some(session) = self.session.as_mut().filter(|_| self.resumes == Resumes::ByChannel)
         else {
@@ -162,7 +164,7 @@ impl Client {
         Ok(())
     }
 
-    /// Takes one delivery, or several in one with all who share `runs`; tells what it was.
+    /// Takes one delivery, or a run of several shared through `runs`; returns a description.
     pub(crate) fn pull(
         &mut self,
         world: &World,
@@ -206,7 +208,7 @@ impl Client {
                 .take_publication(name, position, text.as_bytes(), world)
                 .map_err(|why| format!("{name}: {why}"))?;
             told = format!("{told} {name} {position}");
-            // What it lists it may hold already.
+            // The client may already have what it lists.
             self.note_listed(world, Some((name, Some(position))))?;
         }
         Ok(told)
@@ -221,7 +223,7 @@ impl Client {
         let before = std::mem::take(&mut self.listed);
         self.listed =
             session.held_positions().map(|(name, position)| (name.to_owned(), position)).collect();
-        // Who comes back without its position is taken as new, and is not told of its gap.
+        // A client that returns without a position counts as new, and does not learn of its gap.
         if self.resumes == Resumes::BySequence
             && let Some((name, position)) =
                 before.iter().find(|(name, _)| !self.listed.contains_key(*name))
@@ -238,7 +240,7 @@ impl Client {
         Ok(())
     }
 
-    /// *Convergence.* With nothing left to read, a client holds what the network holds.
+    /// *Convergence.* With nothing left to read, a client has the content of the network.
     pub(crate) fn check_drained(&mut self, world: &World) -> Result<(), Violation> {
         let is_told = self.may_pull() || !self.desk.is_quiet();
         if !world.is_still() || is_told {
@@ -254,7 +256,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether it has all there is; for the calm after the storm.
+    /// Returns true if it has everything; for the calm after the storm.
     pub(crate) fn is_idle(&self) -> bool {
         self.idle && !self.may_pull()
     }
@@ -309,7 +311,7 @@ impl Holding {
         Ok(())
     }
 
-    /// *No gap without cause; no miss without a gap.*
+    /// *No gap without cause; no loss without a gap.*
     fn check_cause(
         &mut self,
         name: &str,
@@ -340,7 +342,7 @@ impl Holding {
         }
     }
 
-    /// *Offsets rise, and none is left out.*
+    /// *Offsets rise, and none is skipped.*
     fn check_next(&self, name: &str, position: Position, world: &World) -> Result<(), Violation> {
         let cursor = self.cursor.filter(|_| self.whole).ok_or("a change before the state")?;
         if position.epoch != cursor.epoch || position.offset <= cursor.offset {
@@ -353,7 +355,7 @@ impl Holding {
     }
 }
 
-/// A publication on a line of its own.
+/// Frames a publication as one line.
 fn frame(it: &FrameInput<'_>) -> Bytes {
     let text = String::from_utf8_lossy(it.publication.payload.data());
     format!("{}\t{}\t{text}\n", it.channel, it.position).into()

@@ -1,4 +1,4 @@
-//! Groups that end: whoever listens there is told, and nobody comes in any more.
+//! Tests of ended groups: their listeners are informed, and no one can join any more.
 
 use std::sync::Arc;
 
@@ -73,13 +73,13 @@ fn who_held_a_place_in_a_group_that_ended_gets_a_gap_in_the_next_one() {
     *stage.source.group.lock() = Some(NEXT_GROUP);
     stage.swap(there(3));
     stage.hub.end_group(GROUP);
-    // Comes back on one channel before the end of the other one has reached it.
+    // Subscribes again on one channel before the end of the other channel is delivered.
     let first = session.next_delivery();
     assert!(first.is_some_and(|it| it.channel() == &name("route/1")));
     let again = session.subscribe(&name("route/1"), Some(at(10)));
     assert_eq!(again.map(|it| (it.recovered, it.position)), Ok((false, there(0))));
     assert_eq!(drain(&mut session), "over g3");
-    // The quiet channel goes on with its new group.
+    // The quiet channel continues with its new group.
     let mut batch = stage.hub.open_batch();
     batch.mark_group_reached(NEXT_GROUP, there(7));
     batch.finish();

@@ -1,4 +1,5 @@
-//! The hub from outside: its protocol step by step, a plain model, a seeded storm, and real threads.
+//! Tests of the hub through its public interface: the protocol step by step, a plain model, a seeded storm, and real
+//! threads.
 
 #[path = "../support/mod.rs"]
 mod support;

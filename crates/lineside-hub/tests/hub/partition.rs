@@ -1,4 +1,4 @@
-//! A partition of the storm: an audience, its rows' notes, and the workers that read states for it.
+//! A partition of the storm: a partition listener, its rows' notes, and the workers that read states for it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use lineside_hub::{
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// What is told to a partition, and what its workers have to do.
+/// The signals to a partition, and its workers' jobs.
 #[derive(Default)]
 pub(crate) struct Desk {
     signaled: AtomicBool,
@@ -30,7 +30,7 @@ impl WorkerPool for Desk {
 }
 
 impl Desk {
-    /// Nothing that would lead to another delivery.
+    /// Returns true if nothing is pending that would lead to another delivery.
     pub(crate) fn is_quiet(&self) -> bool {
         !self.signaled.load(Ordering::Acquire) && self.jobs.lock().expect("jobs").is_empty()
     }
@@ -39,7 +39,7 @@ impl Desk {
 pub(crate) struct Partition {
     pub(crate) desk: Arc<Desk>,
     audience: PartitionListener,
-    /// What its rows were sent last.
+    /// The runs of its rows.
     pub(crate) runs: RunCache,
 }
 
@@ -54,19 +54,19 @@ impl Partition {
         self.audience.open_session(row, SessionLimits::default())
     }
 
-    /// Does one job; false when there is none.
+    /// Runs one job; returns false if there is none.
     pub(crate) fn work(&self) -> bool {
         let job = self.desk.jobs.lock().expect("jobs").pop_front();
         job.map(|job| job()).is_some()
     }
 
-    /// Loses one job, as workers that are stopped do.
+    /// Drops one job, as stopped workers do.
     pub(crate) fn lose_job(&self) {
         let job = self.desk.jobs.lock().expect("jobs").pop_front();
         drop(job);
     }
 
-    /// Which rows have news, and where.
+    /// Calls `note` with the rows that have news, and their subscriptions.
     pub(crate) fn turn(&mut self, mut note: impl FnMut(u32, u32)) {
         if self.desk.signaled.swap(false, Ordering::AcqRel) {
             let (mut rooms, mut seats) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Who is in a channel, and what is told of it.
+//! Tests of presence: the members of a channel, and their joins and leaves.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One subscriber against the plainest model: the list of all that was ever published.
+//! Compares one subscriber with the plainest model: the list of everything ever published.
 
 use bytes::Bytes;
 use lineside_hub::{Delivery, HubConfig, Session};
@@ -8,11 +8,11 @@ use crate::script::{Stage, at, stage_with};
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// So many publications in one batch, each so far from the last.
+    /// The number of publications in one batch, and the distance between their offsets.
     Publish(u8, u64),
     Restate,
     Pull(u8),
-    /// Comes back from where it is.
+    /// Subscribes again from the current position.
     Resume,
     Sweep(u64),
 }
@@ -30,10 +30,10 @@ fn act() -> impl Strategy<Value = Act> {
 struct Run {
     stage: Stage,
     session: Session,
-    /// All offsets published since the start, and where the present state stands in for those before.
+    /// All offsets published since the start, or since the last restatement replaced the earlier ones.
     published: Vec<u64>,
     top: u64,
-    /// Up to where the subscriber holds everything; 0 at first.
+    /// The offset up to which the subscriber has everything; 0 at first.
     cursor: u64,
     resumed: bool,
 }
@@ -89,7 +89,7 @@ impl Run {
         self.published.extend(offsets);
     }
 
-    /// A publication is the very next one; a state comes for a reason, and says which.
+    /// Checks that a publication is the very next one, and that a state comes for a reason and is marked correctly.
     fn check(&mut self, delivery: &Delivery) -> Result<(), TestCaseError> {
         if let Delivery::Ended { .. } = delivery {
             return self.act(&Act::Resume);
@@ -126,7 +126,7 @@ proptest! {
         for act in &acts {
             run.act(act)?;
         }
-        // In the end it is at the top.
+        // At the end the subscriber is at the top.
         while let Some(delivery) = run.session.next_delivery() {
             run.check(&delivery)?;
         }

@@ -1,4 +1,4 @@
-//! What a subscriber is given and what it may claim, rule by rule.
+//! Tests of deliveries and claimed positions, rule by rule.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn publications_at_or_below_the_state_are_skipped() {
     stage.publish([11], &[1]);
     stage.swap(at(12));
     let (mut session, _) = stage.on("route/1", None);
-    // The writer of 12 has swapped, but not appended yet.
+    // The writer of 12 has swapped the state, but not appended yet.
     assert_eq!(drain(&mut session), "s12");
     let mut batch = stage.hub.open_batch();
     batch.append_publication(&stage.room(1), Some(at(12)), Bytes::from_static(b"late"));
@@ -77,7 +77,7 @@ fn a_position_ahead_of_the_present_is_neither_resumed_nor_listed_again() {
     let (mut session, _) = stage.session();
     let subscribed = session.subscribe(&name("route/1"), Some(at(11))).expect("subscribed");
     assert!(!subscribed.recovered);
-    // What is listed leads nowhere: who comes back with it is told of its gap, also once there is an 11.
+    // The listed position continues nothing: a client that returns with it gets a gap, even once there is an 11.
     let listed: Vec<_> = session.held_positions().map(|(name, at)| (name.to_owned(), at)).collect();
     assert_eq!(listed, [("city".to_owned(), Position::NOWHERE)]);
     assert_eq!(drain(&mut session), "g10");
@@ -295,7 +295,7 @@ fn a_sequence_is_listed_once_all_its_channels_have_their_state_and_by_the_least_
     let mut lists = Vec::new();
     while let Some(delivery) = session.next_delivery() {
         if delivery.position().is_some() && delivery.channel().as_str() == "route/1" {
-            // Between the two states the network moves on.
+            // The network moves on between the two states.
             stage.swap(at(12));
         }
         lists.push(held(&mut session));
@@ -305,7 +305,7 @@ fn a_sequence_is_listed_once_all_its_channels_have_their_state_and_by_the_least_
         lists[..5],
         [&empty, &empty, &empty, &empty, &vec!["city@10".to_string()]].map(Vec::clone)
     );
-    // Another route's publication: nothing comes here, but both now hold all up to it.
+    // A publication of another route: no delivery here, but both routes are now complete up to it.
     let (_third, _) = stage.on("route/3", None);
     stage.publish([13], &[3]);
     assert_eq!(drain(&mut session), "");
@@ -343,7 +343,7 @@ fn a_listed_position_stays_while_a_channel_gets_its_state_again() {
     stage.publish(11..=20, &[1]);
     assert_eq!(session.next_delivery().map(|it| brief(&it)), Some("g.".into()));
     assert_eq!(held(&mut session), ["city@10"]);
-    // Whoever comes back with it now is given the state: it is out of the ring for good.
+    // A client that returns with it now gets the state: it is out of the ring permanently.
     let (mut again, _) = stage.on("route/1", Some(at(10)));
     assert_eq!(drain(&mut again), "g. g20");
 }
@@ -377,7 +377,7 @@ fn a_room_that_lost_a_part_of_its_sequence_says_so() {
     assert_eq!(drain(&mut session), "g20");
     stage.publish([21], &[1]);
     assert_eq!(drain(&mut session), "21");
-    // A room that has read the state already goes on.
+    // A room that has already read the state is left unchanged.
     stage.swap(at(30));
     let (mut fresh, _) = stage.on("route/2", None);
     assert_eq!(drain(&mut fresh), "s30");

@@ -1,4 +1,4 @@
-//! Real threads: publishing against rooms that come and go, and against sessions that doze off.
+//! Tests with real threads: publishing while rooms are created and closed, and while sessions sleep.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,13 +13,13 @@ use lineside_hub::{
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 const ROUNDS: u64 = 1_500;
-/// Short, since only a round's last signal, if lost, is missed by anybody.
+/// Short rounds, because only the loss of a round's last signal can be noticed.
 const ROUND: u64 = 12;
 const READERS: u64 = 3;
 const ROUTES: u64 = 4;
 const GROUP: u32 = 1;
 const EPOCH: Epoch = Epoch::from_bits(9);
-/// Nobody who is signaled as promised waits so long for the next revision that concerns him.
+/// A wait this long for the next relevant revision means that a signal was lost.
 const LOST_SIGNAL: Duration = Duration::from_secs(3);
 const WAITS: usize = 4;
 
@@ -28,7 +28,7 @@ struct Counter(AtomicU64);
 
 impl Counter {
     fn now(&self) -> Position {
-        // Relaxed on purpose: the hub has to order this against its tables by itself.
+        // Relaxed on purpose: the hub must order this against its tables by itself.
         Position { epoch: EPOCH, offset: self.0.load(Ordering::Relaxed) }
     }
 }
@@ -64,12 +64,12 @@ impl Listener for Unparks {
     }
 }
 
-/// A kind of its own for each, so that the interest in it comes and goes too.
+/// Returns a key with a separate kind for each route, so that the interest in it rises and falls too.
 fn key(route: u64) -> RoomKey {
     RoomKey { group: GROUP, kind: route as u8, id: route }
 }
 
-/// Which routes a revision concerns: one or two of them, and all at the end of a round.
+/// Returns true if a revision concerns a route: each concerns one or two routes, the last of a round all.
 fn concerns(revision: u64, route: u64) -> bool {
     revision.is_multiple_of(ROUND) || revision % ROUTES == route || revision / 7 % ROUTES == route
 }
@@ -96,7 +96,7 @@ fn publish(source: &Counter, hub: &Hub, done: &[AtomicU64]) {
     }
 }
 
-/// One channel of a reader: up to where it holds everything.
+/// One channel of a reader, complete up to its cursor.
 struct Held {
     channel: Channel,
     route: u64,
@@ -104,7 +104,7 @@ struct Held {
 }
 
 impl Held {
-    /// Every revision that concerns the route comes, or a state in its place.
+    /// Checks that every relevant revision arrives, or a state in its place.
     fn take(&mut self, delivery: &Delivery, listed: u64) {
         let offset = delivery.position().expect("one part").offset;
         assert!(offset > self.cursor || self.cursor == 0, "{offset} after {}", self.cursor);
@@ -120,7 +120,7 @@ impl Held {
     }
 }
 
-/// Up to where a reader is; one that failed keeps the publisher waiting no longer.
+/// The reader's progress; a reader that has failed no longer blocks the publisher.
 struct Done<'a>(&'a AtomicU64);
 
 impl Drop for Done<'_> {
@@ -134,12 +134,12 @@ struct Reader<'a> {
     listener: Arc<Unparks>,
     session: Session,
     held: Vec<Held>,
-    /// What it would come back with.
+    /// The position that it would return with.
     listed: Option<Position>,
 }
 
 impl<'a> Reader<'a> {
-    /// On two of the routes.
+    /// Creates a reader of two routes.
     fn new(hub: &'a Arc<Hub>, number: u64) -> Self {
         let channel = |route| Channel::parse_name(&format!("c/{route}")).expect("a name");
         let held =
@@ -161,10 +161,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads to the end, coming back every now and then so that rooms come and go.
+    /// Reads to the end, and reconnects now and then so that rooms are created and closed.
     fn run(mut self, rng: &mut fastrand::Rng, done: &Done<'_>) {
         loop {
-            // From here on a signal counts only if it comes after the session said that it is dry.
+            // From here on a signal counts only if it comes after the session was drained.
             self.listener.signaled.store(false, Ordering::Release);
             while let Some(delivery) = self.session.next_delivery() {
                 self.take(&delivery);
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Waits. The thread may also wake for a signal that it has taken note of before.
+    /// Waits for a signal. The thread may also wake for a signal that it has already taken.
     fn is_signaled(&self) -> bool {
         (0..WAITS).any(|_| {
             thread::park_timeout(LOST_SIGNAL);
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
 #[test]
 fn publishing_and_making_rooms_at_once_lose_nothing() {
     let source = Arc::new(Counter(AtomicU64::new(1)));
-    // Rooms close as soon as they are left; the ring holds all, so that nobody is too slow.
+    // Rooms close as soon as they are left; the ring holds everything, so that no reader is too slow.
     let config = HubConfig {
         linger: Duration::ZERO,
         ring_publications: usize::MAX,

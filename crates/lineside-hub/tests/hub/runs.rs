@@ -1,4 +1,4 @@
-//! Publications that sessions of a partition are sent together.
+//! Tests of runs: publications that sessions of a partition are sent together.
 
 use bytes::Bytes;
 use lineside_hub::{FrameInput, HubConfig, Session};
@@ -6,7 +6,7 @@ use lineside_hub::{FrameInput, HubConfig, Session};
 use crate::partition::Partition;
 use crate::script::{Stage, at, name, stage_with};
 
-/// A partition, and sessions that hold the state of one channel there.
+/// A partition, and sessions that have the state of one channel there.
 struct Hall {
     stage: Stage,
     partition: Partition,
@@ -24,7 +24,7 @@ impl Hall {
         };
         let sessions = (0..sessions).map(enter).collect();
         let mut hall = Self { stage, partition, sessions };
-        // First the state is asked for, then it is there.
+        // The first round requests the state, the second receives it.
         for _ in 0..2 {
             hall.sessions.iter_mut().for_each(|it| while it.next_delivery().is_some() {});
             while hall.partition.work() {}
@@ -39,7 +39,7 @@ impl Hall {
         partition.turn(|row, subscription| sessions[row as usize].note_news(subscription));
     }
 
-    /// Publishes so many bytes at each of the offsets.
+    /// Publishes `bytes` bytes at each of the offsets.
     fn publish(&self, offsets: impl IntoIterator<Item = u64>, bytes: usize) {
         for offset in offsets {
             self.stage.swap(at(offset));
@@ -52,7 +52,7 @@ impl Hall {
         }
     }
 
-    /// The offsets of each run that a session is given now.
+    /// Returns the offsets of each run that a session gets now.
     fn pull(&mut self, n: usize) -> Vec<Vec<u64>> {
         let Self { sessions, partition, .. } = self;
         let runs = &mut partition.runs;
@@ -65,7 +65,7 @@ impl Hall {
     }
 }
 
-/// A frame: its offset, and filling that takes as much as the data.
+/// The size of a frame, which holds its offset and padding.
 const FRAME_BYTES: usize = 10_000;
 
 fn frame(it: &FrameInput<'_>) -> Bytes {

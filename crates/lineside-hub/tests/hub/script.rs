@@ -1,4 +1,4 @@
-//! A source of one network and one cell that does what a test tells it, with hooks in its reads.
+//! A scripted source with one network and one cell, and hooks in its reads.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,10 +24,10 @@ type Hook = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct Script {
     now: Mutex<Position>,
-    /// The group of the routes; none once there are no routes any more.
+    /// The group of the routes; `None` once the routes no longer exist.
     pub(crate) group: Mutex<Option<u32>>,
     part_bytes: Mutex<Vec<usize>>,
-    /// Run once each, after the position was read and before it is told.
+    /// Hooks that run once each, after the position was read and before it is returned.
     pub(crate) in_position: Mutex<VecDeque<Hook>>,
     pub(crate) in_read: Mutex<VecDeque<Hook>>,
 }
@@ -41,7 +41,7 @@ pub(crate) fn route(id: u64) -> RoomKey {
 }
 
 impl StateSource for Script {
-    /// `route/<n>` counts with the network, `area/<n>` by itself, `twin/<n>` has the key of `route/<n>`.
+    /// `route/<n>` counts with the network, `area/<n>` has its own sequence, `twin/<n>` has the key of `route/<n>`.
     fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
         let segments: Vec<_> = channel.decoded_segments().collect();
         let id = segments[1].parse().map_err(|_| ResolveError::UnknownFeed)?;
@@ -97,7 +97,7 @@ pub(crate) struct Stage {
     pub(crate) hub: Arc<Hub>,
 }
 
-/// A hub with a ring of four and a linger of ten seconds.
+/// Creates a hub with a ring of four and a linger time of ten seconds.
 pub(crate) fn stage() -> Stage {
     stage_with(HubConfig {
         ring_publications: 4,
@@ -123,7 +123,7 @@ fn stage_by(config: HubConfig, clock: SimulatedClock, shown: Arc<dyn Clock>) -> 
     Stage { source, clock, hub }
 }
 
-/// A clock that, asked for the time, first lets something happen once.
+/// A clock that runs a hook once before it returns the time.
 #[derive(Default)]
 pub(crate) struct Interruption(Mutex<Option<Hook>>);
 
@@ -167,7 +167,7 @@ impl Stage {
         (self.hub.open_session(signals.clone(), SessionLimits::default()), signals)
     }
 
-    /// A session on one channel, from a position if there is one.
+    /// Opens a session on one channel, from a position if given.
     pub(crate) fn on(&self, channel: &str, from: Option<Position>) -> (Session, Arc<Signals>) {
         let (mut session, signals) = self.session();
         session.subscribe(&name(channel), from).expect("a subscription");
@@ -186,7 +186,7 @@ impl Stage {
         *self.source.now.lock() = to;
     }
 
-    /// Publishes one after the other, each by itself, on the routes given.
+    /// Publishes the offsets one by one, each in its own batch, on the routes given.
     pub(crate) fn publish(&self, offsets: impl IntoIterator<Item = u64>, routes: &[u64]) {
         for offset in offsets {
             self.publish_at(at(offset), routes);
@@ -207,9 +207,9 @@ pub(crate) fn name(channel: &str) -> Channel {
     Channel::parse_name(channel).expect("a channel")
 }
 
-/// All that a session has to deliver, each in a few letters: `s12` a last part of a state at 12, `g12`
-/// of one with a gap, `s.` or `g.` another part, `12` a publication, `+a` and `-a` that a came and went, `x3000` a
-/// disconnect, `slow`, `lost` or `over` the end.
+/// Returns all deliveries of a session in short form: `s12` the last part of a state at 12, `g12` that of a gap state,
+/// `s.` or `g.` another part, `12` a publication, `+a` and `-a` a join and a leave of a, `x3000` a disconnect, `slow`,
+/// `lost` or `over` the end.
 pub(crate) fn drain(session: &mut Session) -> String {
     let all: Vec<String> =
         std::iter::from_fn(|| session.next_delivery()).map(|it| brief(&it)).collect();

@@ -1,4 +1,4 @@
-//! What is shared, who is told, and what it may all take.
+//! Tests of shared states, signals and limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,8 +109,8 @@ fn what_comes_to_a_room_that_was_looked_at_already_is_found_before_the_session_i
     let (mut session, _) = stage.on("route/1", Some(at(10)));
     session.subscribe(&name("route/2"), None).expect("subscribed");
     let session = Arc::new(Mutex::new(session));
-    // Somebody else reads the state of route/2 and so keeps this session from it; when it comes
-    // there, having looked at route/1, route/1 gets a publication.
+    // Another session reads the state of route/2 and so keeps this one from it. When this session gets there, after it
+    // has looked at route/1, route/1 gets a publication.
     let (mut other, _) = stage.on("route/2", None);
     let (reading, publisher) = (session.clone(), stage.clone());
     stage.source.in_read.lock().push_back(Box::new(move || {

@@ -1,4 +1,4 @@
-//! The storm over many seeds. `LINESIDE_SIM_SEEDS` runs more of them, `LINESIDE_SIM_SEED` just one.
+//! Runs the storm over many seeds. `LINESIDE_SIM_SEEDS` sets their number, `LINESIDE_SIM_SEED` selects one.
 
 use lineside_hub::HubMetrics;
 
@@ -7,7 +7,7 @@ use crate::support::{check_mistakes, check_seeds, check_traces};
 use crate::world::Mistake;
 
 const SEEDS: u64 = 1_000;
-/// Seeds within which each deliberate mistake must be found.
+/// The number of seeds within which each injected fault must be found.
 const SEEDS_PER_MISTAKE: u64 = 400;
 
 #[test]

@@ -14,17 +14,17 @@ use crate::world::{Mistake, NETWORKS, Poll, World};
 const STEPS: usize = 300;
 const CLIENTS: usize = 5;
 const CHANNELS_PER_CLIENT: usize = 5;
-/// Enough pulls for anybody to get through the calm.
+/// Enough pulls for every client to get through the calm.
 const CALM_PULLS: usize = 10_000;
-/// The node's limit, for all rooms.
+/// The node's limit for all rooms.
 const TOTAL_BYTES: usize = 8_000;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Report {
-    /// Of all that happened, in order.
+    /// The digest of all events, in order.
     pub(crate) digest: u64,
-    /// Since the last restart.
+    /// The metrics since the last restart.
     pub(crate) metrics: HubMetrics,
 }
 
@@ -34,17 +34,17 @@ pub(crate) struct Storm {
     world: Arc<World>,
     hub: Arc<Hub>,
     ring_publications: usize,
-    /// Lives are short in this storm.
+    /// True if epochs are short in this storm.
     restless: bool,
     clients: Vec<Client>,
-    /// Those from here on sit in it.
+    /// The clients from this index on are rows of the partition.
     first_seated: usize,
     partition: Partition,
     trace: Trace,
 }
 
 impl Storm {
-    /// Runs one seed to its end; says what came of it.
+    /// Runs one seed to its end; returns the result.
     pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
         let mut storm = Self::new(seed, mistake);
         match storm.rage().and_then(|()| storm.calm()) {
@@ -80,11 +80,11 @@ impl Storm {
         (0..STEPS).try_for_each(|_| self.step())
     }
 
-    /// Heals everything: all writers finish, all clients come back and read what they are told of.
+    /// Ends all faults: all writers finish, all clients reconnect and read everything.
     fn calm(&mut self) -> Result<(), Violation> {
         self.world.finish_all();
         for _ in 0..CALM_PULLS {
-            // Also who was called slow on the way comes back.
+            // Clients that were ended as slow reconnect too.
             for n in 0..CLIENTS {
                 if !self.clients[n].is_connected() {
                     self.connect(n, false)?;
@@ -109,7 +109,7 @@ impl Storm {
         let n = self.rng.usize(..CLIENTS);
         let network = self.rng.usize(..NETWORKS);
         if self.restless && self.rng.u8(..8) == 0 {
-            // Its first step comes while others read.
+            // The new writer's first step happens while others read.
             self.world.begin(&self.hub, network, Poll::NewWriter);
             return self.reconnect(n);
         }
@@ -128,7 +128,7 @@ impl Storm {
                 }
             }
             850..900 => {
-                // One that reads all it can.
+                // A client that reads everything it can.
                 self.turn();
                 while self.clients[n].may_pull() {
                     self.pull(n)?;
@@ -163,7 +163,7 @@ impl Storm {
         self.world.step(network);
     }
 
-    /// A network that falls behind, perhaps again and again, while somebody reads a little.
+    /// A network that falls behind, perhaps repeatedly, while a client reads a little.
     fn jump(&mut self, network: usize, n: usize) -> Result<(), Violation> {
         for _ in 0..self.rng.usize(1..6) {
             self.begin(network, Poll::Jump);
@@ -213,7 +213,7 @@ impl Storm {
         self.partition = Partition::new(&self.hub);
     }
 
-    /// *Bounded memory*: all rooms together, and each by itself.
+    /// *Bounded memory*: of all rooms together, and of each room.
     fn check_bounds(&self) -> Result<(), Violation> {
         let metrics = self.hub.metrics();
         let bytes = metrics.ring_bytes + metrics.state_bytes;
@@ -222,7 +222,7 @@ impl Storm {
         }
         let rooms = (0..=NETWORKS as u32).flat_map(|group| self.hub.rooms_of_group(group));
         for room in rooms {
-            // A batch stays whole, and brings a room three publications at most.
+            // A batch stays whole, and brings at most three publications to a room.
             if room.publication_count() > self.ring_publications.max(3) {
                 return Err(format!(
                     "{}: {} publications",
@@ -239,7 +239,7 @@ impl Storm {
     }
 }
 
-/// Small enough that everything overruns now and then.
+/// Creates a hub so small that every limit is exceeded now and then.
 fn new_hub(
     rng: &mut fastrand::Rng,
     ring_publications: usize,

@@ -1,5 +1,5 @@
-//! A model of what ingest is to the hub: two networks of keyed records that move between routes and
-//! cells, published by writers that can be halted between any two steps.
+//! A model of ingest: two networks of keyed records that move between routes and cells, published by writers that can
+//! be halted between any two steps.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,25 +25,25 @@ const ROUTE: u8 = 2;
 const VEHICLE: u8 = 3;
 const AREA: u8 = 4;
 
-/// A mistake that the checkers must find.
+/// An injected fault that the checks must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     None,
-    /// The state that a subscriber is given was read before its room was entered in the table.
+    /// A subscriber gets a state that was read before its room was entered in the table.
     StateBeforeRoom,
     /// Publishers append first and swap the state afterwards.
     AppendBeforeSwap,
-    /// A position counts whatever its epoch.
+    /// A position counts, even if its epoch is another.
     EpochNotCompared,
-    /// A client lists the newest position of a network instead of one that all its channels have.
+    /// A client lists the newest position of a network instead of one that covers all its channels.
     NewestListed,
-    /// A publisher that has missed something does not say so.
+    /// A publisher that has missed publications does not mark a gap.
     JumpNotMarked,
-    /// A publisher forgets that a record that moves leaves a room.
+    /// A publisher forgets that a moved record leaves a room.
     MoveNotTold,
 }
 
-/// What a channel holds: value by key.
+/// The content of a channel: value by key.
 pub(crate) type Holdings = BTreeMap<String, String>;
 
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ struct Network {
     records: BTreeMap<u8, Record>,
 }
 
-/// One channel's whole history in one life, listened to or not.
+/// One channel's whole history in one epoch, with or without listeners.
 #[derive(Debug, Default)]
 struct Written {
     publications: Vec<u64>,
@@ -73,27 +73,26 @@ type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) struct World {
     pub(crate) mistake: Mistake,
     networks: Mutex<Vec<Arc<Network>>>,
-    /// What the networks were when a channel was last resolved: for one of the mistakes.
+    /// The networks when a channel was last resolved: for one of the faults.
     earlier: Mutex<Vec<Arc<Network>>>,
     written: Mutex<BTreeMap<(String, Epoch), Written>>,
     jobs: Mutex<Vec<Option<Job>>>,
     rng: Mutex<fastrand::Rng>,
-    /// A read is interrupted until a draw of one in so many says stop.
+    /// The interruptions of a read end with a chance of one in this number, each time.
     patience: u32,
 }
 
-/// What a poll brings.
+/// The outcome of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
     Changes,
-    /// A new dataset: the same records, all of them joined anew.
+    /// A new dataset: the same records, in newly joined channels.
     Dataset,
-    /// A new life with other records, announced to every room.
+    /// A new epoch with other records, announced to every room.
     NewLife,
-    /// What a node that follows takes from the owner when it has missed too much: the state, and no publications.
+    /// The owner's state without publications, as taken by a following node that has missed too much.
     Jump,
-    /// Another writer goes on with the same records in a new epoch, and says so only where something
-    /// changes.
+    /// Another writer continues with the same records in a new epoch, and announces it only in rooms with changes.
     NewWriter,
 }
 
@@ -112,7 +111,7 @@ impl World {
         })
     }
 
-    /// All channels that there are.
+    /// Returns the names of all channels.
     pub(crate) fn channels() -> Vec<String> {
         let mut channels: Vec<String> = (0..CELLS).map(|cell| format!("area/{cell}")).collect();
         for network in 0..NETWORKS {
@@ -127,13 +126,13 @@ impl World {
         self.networks.lock()[network].epoch
     }
 
-    /// What a subscriber of the channel should hold.
+    /// Returns the content that a subscriber of the channel should have.
     pub(crate) fn holdings(&self, channel: &str) -> Holdings {
         let networks = self.networks.lock().clone();
         holdings(&networks, channel)
     }
 
-    /// The first publication after `position`, and whether a restatement comes no later.
+    /// Returns the first publication after `position`, and true if a restatement comes no later.
     pub(crate) fn next_written(&self, channel: &str, position: Position) -> (Option<u64>, bool) {
         let written = self.written.lock();
         let Some(written) = written.get(&(channel.to_owned(), position.epoch)) else {
@@ -146,25 +145,25 @@ impl World {
         (publication, restatement.is_some_and(|r| publication.is_none_or(|p| r <= p)))
     }
 
-    /// Whether anything was written after `position`.
+    /// Returns true if anything was written after `position`.
     pub(crate) fn has_written_after(&self, channel: &str, position: Position) -> bool {
         let (publication, restated) = self.next_written(channel, position);
         publication.is_some() || restated
     }
 
-    /// Whether a restatement lies in `(after, up_to]`.
+    /// Returns true if a restatement lies in `(after, up_to]`.
     pub(crate) fn restated_between(&self, channel: &str, after: Position, up_to: u64) -> bool {
         let written = self.written.lock();
         let written = written.get(&(channel.to_owned(), after.epoch));
         written.is_some_and(|it| it.restatements.iter().any(|r| *r > after.offset && *r <= up_to))
     }
 
-    /// Whether no writer is halfway.
+    /// Returns true if no writer is in the middle of a poll.
     pub(crate) fn is_still(&self) -> bool {
         self.jobs.lock().iter().all(Option::is_none)
     }
 
-    /// Lets a network's writer begin a poll, unless it is at one.
+    /// Lets a network's writer begin a poll, unless it is in one.
     pub(crate) fn begin(self: &Arc<Self>, hub: &Arc<Hub>, network: usize, poll: Poll) {
         let mut jobs = self.jobs.lock();
         if jobs[network].is_none() {
@@ -186,7 +185,7 @@ impl World {
         }
     }
 
-    /// A restart: nobody is at anything, and every network begins a new life with what it holds.
+    /// Restarts: ends all polls, and starts a new epoch of every network with its records.
     pub(crate) fn restart(&self) {
         self.jobs.lock().iter_mut().for_each(|job| *job = None);
         for network in self.networks.lock().iter_mut() {
@@ -197,7 +196,7 @@ impl World {
         }
     }
 
-    /// Others do something in the middle of a read.
+    /// Lets writers take steps in the middle of a read.
     fn interrupt(&self) {
         while !self.chance(self.patience) {
             let network = self.rng.lock().usize(..NETWORKS);
@@ -235,7 +234,7 @@ fn new_network(rng: &mut fastrand::Rng, dataset: u32) -> Network {
     network
 }
 
-/// What one change of a record means: key, what it was, what it is.
+/// One change of a record: key, old record, new record.
 type Change = (u8, Option<Record>, Option<Record>);
 
 fn change_one(network: &mut Network, rng: &mut fastrand::Rng) -> Change {
@@ -260,7 +259,7 @@ fn change_one(network: &mut Network, rng: &mut fastrand::Rng) -> Change {
     (key, old, new)
 }
 
-/// One publication's text on each channel that it concerns.
+/// The text of one publication, by channel.
 type Messages = BTreeMap<String, String>;
 
 fn messages(mistake: Mistake, network: usize, dataset: u32, changes: &[Change]) -> Messages {
@@ -317,7 +316,7 @@ fn holdings(networks: &[Arc<Network>], channel: &str) -> Holdings {
     holdings
 }
 
-/// One poll, as a writer goes through it; it can be halted at each `pause`.
+/// Runs one poll of a writer, which can be halted at each `pause`.
 async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
     let before = world.networks.lock()[network].clone();
     let mut next = Network::clone(&before);
@@ -337,7 +336,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
                 for chunk in changes.chunks(CHANGES_PER_PUBLICATION) {
                     chunks.push(messages(world.mistake, network, next.dataset, chunk));
                 }
-                // Also a tick without changes counts.
+                // A tick without changes counts too.
                 if chunks.is_empty() {
                     chunks.push(messages(world.mistake, network, next.dataset, &[]));
                 }
@@ -411,7 +410,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
     batch.finish();
 }
 
-/// Notes for the checkers what each channel of the network is told, or would be.
+/// Records for the checks what each channel of the network would be sent.
 fn write_history(
     world: &World,
     network: usize,
@@ -430,7 +429,7 @@ fn write_history(
         for channel in
             World::channels().into_iter().filter(|it| !it.starts_with("area/")).filter(own)
         {
-            // What was jumped over was written all the same, but nobody here can be given it.
+            // Publications that were jumped over exist, but nobody here can get them.
             world.write(channel, at.epoch, at.offset, poll != Poll::Jump);
         }
     }

@@ -1,4 +1,5 @@
-//! An operator's channels from outside, in a seeded storm: who is there, who is told of it, and every limit.
+//! A seeded storm on an operator's channels, through the public interface: presence, joins and leaves, and every
+//! limit.
 
 #[expect(dead_code, reason = "what concerns networks is for the other simulations")]
 #[path = "../support/mod.rs"]
@@ -12,7 +13,7 @@ use crate::storm::{Mistake, Storm};
 use crate::support::{check_mistakes, check_seeds, check_traces};
 
 const SEEDS: u64 = 600;
-/// Seeds within which each deliberate mistake must be found.
+/// The number of seeds within which each injected fault must be found.
 const SEEDS_PER_MISTAKE: u64 = 40;
 
 mod simulation {

@@ -1,4 +1,4 @@
-//! A client of an operator's channels, and what it was told against what is so.
+//! A client of an operator's channels, with checks of its deliveries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use lineside_hub::{
 
 use crate::support::{Signaled, Violation};
 
-/// What was published, by channel, epoch and offset.
+/// The published data, by channel, epoch and offset.
 pub(crate) type Said = HashMap<(String, String, u64), String>;
 
-/// Who came (true) and went, as it was told, by channel.
+/// The joins (true) and leaves that were published, by channel.
 pub(crate) type Told = BTreeMap<String, Vec<(bool, String)>>;
 
 pub(crate) fn name(channel: &str) -> Channel {
     Channel::parse_name(channel).expect("a channel")
 }
 
-/// What a client knows of a channel.
+/// A client's view of a channel.
 #[derive(Debug)]
 struct Subscription {
     at: Position,
-    /// The first of what was told of members that this client may still hear.
+    /// The index of the first join or leave that this client may still get.
     members: Option<usize>,
 }
 
@@ -32,15 +32,15 @@ pub(crate) struct Reader {
     pub(crate) id: String,
     pub(crate) user: String,
     session: Option<(Session, Arc<Signaled>)>,
-    /// It was told that there is something, and has not read all of it.
+    /// True if it was signaled and has not read everything.
     awake: bool,
     subscriptions: BTreeMap<String, Subscription>,
     pub(crate) memberships: BTreeMap<String, Membership>,
-    /// Where it was on channels that it left.
+    /// The positions on channels that it left.
     held: BTreeMap<String, Position>,
 }
 
-/// What a subscribe came to.
+/// The outcome of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Recovered,
@@ -83,7 +83,7 @@ impl Reader {
         self.session = None;
     }
 
-    /// Forgets the channel but for where it was.
+    /// Leaves the channel, but remembers the position.
     fn leave(&mut self, channel: &str) {
         self.memberships.remove(channel);
         if let Some(subscription) = self.subscriptions.remove(channel) {
@@ -124,7 +124,7 @@ impl Reader {
         Ok(Some(outcome))
     }
 
-    /// Hears from now on who comes and goes.
+    /// Gets joins and leaves from now on.
     pub(crate) fn follow_members(&mut self, channel: &str, told: &Told) -> Option<SubscribeError> {
         let (session, _) = self.session.as_mut()?;
         let subscription = self.subscriptions.get_mut(channel)?;
@@ -146,7 +146,8 @@ impl Reader {
         Ok(())
     }
 
-    /// One delivery more, if there is one; `true` then. Some are not heard, by mistake.
+    /// Takes the next delivery and returns its description, if there is one. Deliveries that `hears` rejects are lost,
+    /// as a fault.
     pub(crate) fn pull(
         &mut self,
         said: &Said,
@@ -206,12 +207,13 @@ impl Reader {
         Ok(Some(line))
     }
 
-    /// The next delivery, taken as it is.
+    /// Returns the next delivery without checks.
     pub(crate) fn hear(&mut self) -> Option<Delivery> {
         self.session.as_mut()?.0.next_delivery()
     }
 
-    /// Once it has read everything it is where its channels are, and has heard the last that was told.
+    /// Checks that a client that has read everything is at its channels' positions, and has got the last join or
+    /// leave.
     pub(crate) fn check_drained(
         &self,
         last: &BTreeMap<String, Position>,

@@ -1,4 +1,4 @@
-//! Clients that come, listen, enter, leave and publish in any order, and what must be so after each step.
+//! Clients that connect, subscribe, enter, leave and publish in any order, with checks after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,42 +18,43 @@ use crate::support::{Trace, Violation};
 const STEPS: usize = 400;
 const CLIENTS: usize = 6;
 const USERS: usize = 3;
-/// Those under `told/` tell who comes and goes, those under `counted/` only count, all but `plain/` have a history.
+/// Channels under `told/` publish joins and leaves, those under `counted/` only count members, and all but `plain/`
+/// have a history.
 const CHANNELS: [&str; 6] =
     ["app/told/a", "app/told/b", "app/counted/a", "app/counted/b", "app/plain/a", "app/plain/b"];
-/// The longest publication. Many fit into a log, few into all of them together.
+/// The longest publication. Many fit into a log, few into all logs together.
 const BYTES_MAX: usize = 400;
-/// The node's limit, for all rooms: enough for the last publication of each.
+/// The node's limit for all rooms: enough for the last publication of each.
 const TOTAL_BYTES: usize = 12_000;
-/// Enough pulls for anybody to get through the calm.
+/// Enough pulls for every client to get through the calm.
 const CALM_PULLS: usize = 10_000;
 
-/// What is done wrong on purpose.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     None,
-    /// One who leaves is not taken off the list.
+    /// A leaving member stays on the list.
     LeaveForgotten,
-    /// A user with two connections is taken for two.
+    /// A user with two connections counts as two users.
     UserCountedTwice,
-    /// A client does not hear one who comes, or a publication.
+    /// A client loses a join, or a publication.
     ComingUnheard,
     PublicationUnheard,
-    /// A session is let into a channel beyond its limit.
+    /// A session may subscribe to one channel beyond its limit.
     OneChannelMore,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Report {
-    /// Of all that happened, in order.
+    /// The digest of all events, in order.
     pub(crate) digest: u64,
     pub(crate) metrics: HubMetrics,
-    /// What is rare and did happen.
+    /// The rare events that happened.
     pub(crate) happened: BTreeSet<&'static str>,
 }
 
-/// There are no networks here.
+/// A source without networks.
 struct Nothing;
 
 impl StateSource for Nothing {
@@ -83,20 +84,20 @@ pub(crate) struct Storm {
     present_max: usize,
     rooms_max: usize,
     clients: Vec<Reader>,
-    /// Listens from the beginning to who comes and goes, and reads at once.
+    /// A client that gets all joins and leaves from the beginning, and reads at once.
     witness: Reader,
     told: Told,
-    /// Who was there at the last tick, by channel.
+    /// The members at the last tick, by channel.
     known: BTreeMap<&'static str, BTreeSet<String>>,
     said: Said,
-    /// Where each channel is.
+    /// The position of each channel.
     last: BTreeMap<String, Position>,
     happened: BTreeSet<&'static str>,
     trace: Trace,
 }
 
 impl Storm {
-    /// Runs one seed to its end; says what came of it.
+    /// Runs one seed to its end; returns the result.
     pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
         let mut storm = Self::new(seed, mistake);
         let passed = storm.rage().and_then(|()| storm.calm());
@@ -169,7 +170,7 @@ impl Storm {
         Ok(())
     }
 
-    /// Everybody reads all there is, twice: what the first round lost is made good before the second.
+    /// All clients read everything, twice: losses of the first round are repaired before the second.
     fn calm(&mut self) -> Result<(), Violation> {
         self.tick()?;
         self.drain()?;
@@ -177,7 +178,7 @@ impl Storm {
             self.publish(channel)?;
             self.drain()?;
         }
-        // Only so many changes are told at once as there are clients, and nobody was overtaken by those.
+        // A tick publishes at most as many changes as there are clients, and those overtake no reader.
         for n in 0..CLIENTS {
             self.enter(n)?;
         }
@@ -240,7 +241,7 @@ impl Storm {
         Ok(())
     }
 
-    /// Whether there was reason to refuse a subscription.
+    /// Checks that there was reason to refuse a subscription.
     fn is_right(&mut self, error: SubscribeError, rooms: usize) -> Result<(), Violation> {
         match error {
             SubscribeError::TooManyChannels => _ = self.happened.insert("too many channels"),
@@ -260,7 +261,7 @@ impl Storm {
         self.clients[n].unsubscribe(channel)
     }
 
-    /// Into one of the channels that the client is subscribed to and not yet in.
+    /// Enters one of the channels that the client is subscribed to but not present in.
     fn enter(&mut self, n: usize) -> Result<(), Violation> {
         let client = &self.clients[n];
         let mut channels = client.channels();
@@ -317,7 +318,7 @@ impl Storm {
         }
     }
 
-    /// What is told is who has come or gone since the last tick, and has not gone or come again.
+    /// Checks that a tick publishes the joins and leaves since the last one, without those that cancelled out.
     fn tick(&mut self) -> Result<(), Violation> {
         self.note("tick".into());
         self.hub.publish_presence_changes();
@@ -341,7 +342,7 @@ impl Storm {
         Ok(())
     }
 
-    /// All that the witness is told.
+    /// Returns all joins and leaves that the witness gets.
     fn hear(&mut self) -> Result<Told, Violation> {
         let mut heard = Told::new();
         while let Some(delivery) = self.witness.hear() {
@@ -377,7 +378,7 @@ impl Storm {
         Ok(true)
     }
 
-    /// *Bounded memory*: all rooms together.
+    /// *Bounded memory*, of all rooms together.
     fn sweep(&mut self) -> Result<(), Violation> {
         self.clock.advance(Duration::from_millis(self.rng.u64(..8_000)));
         self.hub.sweep_rooms();
@@ -389,7 +390,7 @@ impl Storm {
         Ok(())
     }
 
-    /// Who is in a channel.
+    /// Returns the members of a channel.
     fn there(&self, channel: &str) -> BTreeSet<String> {
         let inside = |client: &&Reader| client.memberships.contains_key(channel);
         self.clients.iter().filter(inside).map(|client| client.id.clone()).collect()
@@ -399,7 +400,7 @@ impl Storm {
         self.clients.iter().map(|client| client.memberships.len()).sum()
     }
 
-    /// *Exact presence* and *bounded rooms*, whatever has happened.
+    /// *Exact presence* and *bounded rooms*, at any time.
     fn check_counts(&self) -> Result<(), Violation> {
         let metrics = self.hub.metrics();
         if metrics.present != self.present() || metrics.present > self.present_max {
@@ -440,7 +441,7 @@ fn told_channels() -> impl Iterator<Item = &'static str> {
     CHANNELS.into_iter().filter(|channel| channel.starts_with("app/told/"))
 }
 
-/// Small enough that everything overruns now and then, but never what one tick has to tell.
+/// Creates a hub so small that every limit is exceeded now and then, except by the changes of one tick.
 fn new_hub(
     rng: &mut fastrand::Rng,
     present_max: usize,

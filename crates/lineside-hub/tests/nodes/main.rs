@@ -1,5 +1,5 @@
-//! Several nodes in one process over a bus that loses, repeats, reorders and delays: message by message, and as a
-//! seeded storm.
+//! Tests of several nodes in one process over a bus that loses, repeats, reorders and delays: message by message, and
+//! as a seeded storm.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! A subscriber that goes from node to node, and the checks of what it is told.
+//! A subscriber that moves from node to node, and the checks of its deliveries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use crate::support::{Resumes, Signaled, Violation};
 #[derive(Debug, Default)]
 struct Holding {
     held: Holdings,
-    /// What it holds is of here; where it goes on may be before.
+    /// The position of its content; the cursor to resume from may be before it.
     reached: Option<Position>,
-    /// A state that is coming in. What is held stays until it is whole: at another node it may be what the reader
-    /// goes on from.
+    /// A state that is arriving. The old content stays until the state is complete: the reader may resume from it at
+    /// another node.
     coming: Option<Holdings>,
     cursor: Option<Position>,
-    /// What it asked to go on from was not taken.
+    /// True if its position was refused.
     refused: bool,
 }
 
 pub(crate) struct Reader {
     resumes: Resumes,
-    /// What it last listed, by sequence.
+    /// The positions that it last listed, by sequence.
     listed: BTreeMap<String, Position>,
     channels: BTreeMap<String, Holding>,
     session: Option<Session>,
     signaled: Arc<Signaled>,
     idle: bool,
-    /// Where it is, or was last.
+    /// The node that it is or was last connected to.
     pub(crate) at: usize,
     pub(crate) resumed_elsewhere: u64,
 }
@@ -61,7 +61,7 @@ impl Reader {
         self.session.is_some() && (!self.idle || self.signaled.is_set())
     }
 
-    /// Goes on at a node from what it holds.
+    /// Connects to a node and resumes from its positions.
     pub(crate) fn connect(&mut self, node: usize, hub: &Arc<Hub>) -> Result<(), Violation> {
         self.signaled = Arc::default();
         self.idle = false;
@@ -96,7 +96,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes one delivery; tells what it was.
+    /// Takes one delivery; returns a description.
     pub(crate) fn pull(&mut self, truth: &Truth, mistake: Mistake) -> Result<String, Violation> {
         self.signaled.clear();
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
@@ -117,7 +117,7 @@ impl Reader {
         Ok(format!("{name} {told}"))
     }
 
-    /// *Convergence*: it holds what the network holds.
+    /// *Convergence*: it has the content of the network.
     pub(crate) fn check(
         &self,
         expected: impl Fn(&str) -> Option<Holdings>,
@@ -143,7 +143,7 @@ impl Holding {
         match delivery {
             Delivery::State { state, part, gap, .. } => {
                 if *part == 0 {
-                    // Nothing in this world restates but a gap.
+                    // In this world only gaps cause a new state.
                     let misses = self.cursor.is_some() || self.refused;
                     if *gap != misses {
                         let at = state.position();
@@ -184,7 +184,7 @@ impl Holding {
 
     fn reach(&mut self, name: &str, position: Position, truth: &Truth) -> Result<(), Violation> {
         self.cursor = Some(position);
-        // Who is told again what it knows holds a mixture, until it is where it was.
+        // A reader that gets known publications again has a mixture until it is back at its position.
         let again = |it: Position| it.epoch == position.epoch && it.offset > position.offset;
         if self.reached.is_some_and(again) {
             return Ok(());

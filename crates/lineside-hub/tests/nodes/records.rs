@@ -1,4 +1,4 @@
-//! What the networks of this world hold, how it is written on the way, and what was ever true.
+//! The records of this world's networks, their encoding between nodes, and the history of what was ever true.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub(crate) struct Record {
 
 /// A network's records by key.
 pub(crate) type Records = BTreeMap<u8, Record>;
-/// What a reader holds of a channel: version by key.
+/// A reader's content of a channel: version by key.
 pub(crate) type Holdings = BTreeMap<u8, u32>;
-/// A record as it is after a change.
+/// A record after a change.
 pub(crate) type Change = (u8, Option<Record>);
 
 pub(crate) fn number_of(network: &str) -> usize {
@@ -43,7 +43,7 @@ pub(crate) fn channels() -> Vec<String> {
     NETWORKS.iter().flat_map(of).collect()
 }
 
-/// The network of a channel, and its route if it has only one.
+/// Returns the network of a channel, and its route if it has only one.
 pub(crate) fn parse_channel(channel: &str) -> Option<(usize, Option<u8>)> {
     let mut segments = channel.split('/');
     let kind = segments.next()?;
@@ -82,7 +82,7 @@ pub(crate) fn put(records: &mut Records, (key, new): Change) {
     };
 }
 
-/// What each channel of the network is told of some changes, in the order of the channels.
+/// Returns the publication for each channel of the network after some changes, in the order of the channels.
 pub(crate) fn messages(
     network: usize,
     before: &Records,
@@ -112,7 +112,7 @@ pub(crate) fn messages(
     messages
 }
 
-/// Applies what a channel was told, or the part of its state.
+/// Applies a publication, or a part of a state.
 pub(crate) fn apply(held: &mut Holdings, data: &[u8]) {
     let text = str::from_utf8(data).expect("text");
     for change in text.split_terminator(';') {
@@ -124,7 +124,7 @@ pub(crate) fn apply(held: &mut Holdings, data: &[u8]) {
     }
 }
 
-/// Changes, or records, as nodes send them to each other: `|` ends a revision, `;` a record.
+/// Encodes changes, or records, for the bus: `|` ends a revision, `;` a record.
 pub(crate) fn encode(revisions: &[Vec<Change>]) -> String {
     let mut text = String::new();
     for changes in revisions {
@@ -155,7 +155,7 @@ fn decode_change(text: &str) -> Option<Change> {
     Some((key.parse().ok()?, Some(record)))
 }
 
-/// Cuts a text anywhere into a few pieces.
+/// Cuts a text at random places into a few pieces.
 pub(crate) fn pieces(rng: &mut fastrand::Rng, text: &str) -> Vec<Bytes> {
     let mut rest = Bytes::copy_from_slice(text.as_bytes());
     let mut pieces = Vec::new();
@@ -168,7 +168,7 @@ pub(crate) fn pieces(rng: &mut fastrand::Rng, text: &str) -> Vec<Bytes> {
 
 type History = BTreeMap<u64, Records>;
 
-/// All that any owner ever wrote, whoever has heard of it; and the first thing that was found to be wrong.
+/// Everything that any owner ever wrote, received or not; and the first error that was found.
 #[derive(Default)]
 pub(crate) struct Truth {
     written: Mutex<BTreeMap<(usize, Epoch), History>>,
@@ -189,7 +189,7 @@ impl Truth {
         self.complaint.lock().clone()
     }
 
-    /// An epoch is begun once.
+    /// Records that an owner starts an epoch; each epoch starts once.
     pub(crate) fn begin(&self, network: usize, at: Position, records: &Records) {
         if self.written.lock().contains_key(&(network, at.epoch)) {
             self.complain(format!("{} {} was there before", NETWORKS[network], at.epoch));
@@ -197,7 +197,7 @@ impl Truth {
         self.write(network, at, records);
     }
 
-    /// A position is written once.
+    /// Records the content of a position; each position is written once.
     pub(crate) fn write(&self, network: usize, at: Position, records: &Records) {
         let mut written = self.written.lock();
         let history = written.entry((network, at.epoch)).or_default();
@@ -207,7 +207,7 @@ impl Truth {
         history.insert(at.offset, records.clone());
     }
 
-    /// *What anybody holds at a position is what was written there.*
+    /// *A node's content at a position is what was written there.*
     pub(crate) fn check_records(&self, who: &str, network: usize, at: Position, held: &Records) {
         let written = self.written.lock();
         let known = written.get(&(network, at.epoch)).and_then(|history| history.get(&at.offset));
@@ -217,7 +217,7 @@ impl Truth {
         }
     }
 
-    /// The same for a channel.
+    /// *A reader's content of a channel at a position is what was written there.*
     pub(crate) fn check_holdings(
         &self,
         channel: &str,

@@ -1,4 +1,4 @@
-//! A node's networks: what ingest is to a node, for this world.
+//! A node's networks: this world's replacement for ingest.
 
 use std::sync::{Arc, Weak};
 
@@ -21,7 +21,7 @@ const RECORDS_PER_PART: usize = 2;
 struct Held {
     at: Position,
     records: Records,
-    /// This node may write it.
+    /// True if this node may write the network.
     leads: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Holds nothing, in lives of its own.
+    /// Creates empty networks, each in its own epoch.
     pub(crate) fn new(node: &str, truth: &Arc<Truth>, mistake: Mistake, seed: u64) -> Arc<Self> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let empty = |network| {
@@ -58,7 +58,7 @@ impl Copies {
         *self.hub.lock() = Arc::downgrade(hub);
     }
 
-    /// Where its rooms are. What was found to be wrong goes no further.
+    /// Returns the hub; `None` once an error was found, so that it does not spread.
     fn hub(&self) -> Option<Arc<Hub>> {
         self.hub.lock().upgrade().filter(|_| self.truth.complaint().is_none())
     }
@@ -72,7 +72,7 @@ impl Copies {
         (held.at, held.records)
     }
 
-    /// What the owner's writer does when a poll brings something: what the other nodes have to be told.
+    /// Runs a poll of the owner's writer; returns the changes to send to the other nodes.
     pub(crate) fn poll(&self, network: usize) -> (Position, Vec<Bytes>) {
         let (before, mut records) = self.held(network);
         let mut rng = self.rng.lock();
@@ -91,7 +91,7 @@ impl Copies {
         (at, pieces)
     }
 
-    /// Swaps, then appends at each revision to each room that lives. The same on every node.
+    /// Swaps the state, then appends each revision to each existing room; equal on every node.
     fn publish(
         &self,
         network: usize,
@@ -132,7 +132,7 @@ impl Copies {
         (held.at, held.records) = (at, records);
     }
 
-    /// Tells every room that it goes on at `at`.
+    /// Moves every room to `at`, with a gap.
     fn jump(&self, network: usize, at: Position) {
         let Some(hub) = self.hub() else { return };
         let mut batch = hub.open_batch();

@@ -1,4 +1,4 @@
-//! A machine: what runs on it while it is up, and how it may fail.
+//! A machine: the process that runs on it, and its possible failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::records::{NETWORKS, Truth};
 use crate::replica::Copies;
 use crate::storm::Mistake;
 
-/// What a process is made of.
+/// The parts of a running process.
 pub(crate) struct Process {
     pub(crate) hub: Arc<Hub>,
     pub(crate) copies: Arc<Copies>,
@@ -27,12 +27,12 @@ pub(crate) struct Station {
     pub(crate) name: String,
     pub(crate) weight: u16,
     pub(crate) process: Option<Process>,
-    /// It stands still, with all that it holds.
+    /// True while it is paused, with its memory intact.
     pub(crate) is_paused: bool,
     pub(crate) is_cut_off: bool,
 }
 
-/// What stations share.
+/// The objects shared by all stations.
 pub(crate) struct Site {
     pub(crate) clock: SimulatedClock,
     pub(crate) bus: Arc<MemoryBus>,
@@ -45,7 +45,7 @@ impl Station {
         Self { name, weight: 1, process: None, is_paused: false, is_cut_off: false }
     }
 
-    /// Starts a process that knows nothing.
+    /// Starts a process without data.
     pub(crate) fn start(&mut self, site: &Site, rng: &mut fastrand::Rng) {
         let clock = Arc::new(site.clock.clone());
         let copies = Copies::new(&self.name, &site.truth, site.mistake, rng.u64(..));
@@ -79,7 +79,7 @@ impl Station {
         self.process.is_some() && !self.is_paused
     }
 
-    /// What the others would call well.
+    /// Returns true if the other nodes would consider it healthy.
     pub(crate) fn is_reachable(&self) -> bool {
         self.is_running() && !self.is_cut_off
     }
@@ -97,7 +97,7 @@ impl Station {
     }
 }
 
-/// What a mistake makes of a message on its way to a station; nothing, if it swallows it.
+/// Applies a fault to a message on its way to a station; returns `None` if the fault loses the message.
 pub(crate) fn spoil(
     mistake: Mistake,
     mut message: BusMessage,

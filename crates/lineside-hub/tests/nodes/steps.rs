@@ -1,5 +1,5 @@
-//! The contract of the bus, message by message: an owner and a follower, and a hand that carries or drops what they
-//! say.
+//! Tests of the bus contract, message by message: an owner, a follower, and a test that delivers or drops their
+//! messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 const NETWORK: &str = "oslo";
 
-/// Keeps what is sent until somebody carries it.
+/// A bus that holds messages until the test delivers them.
 #[derive(Default)]
 struct Tray(Mutex<Vec<(MessageRecipient, BusMessage)>>);
 
@@ -27,12 +27,12 @@ impl Bus for Tray {
     }
 }
 
-/// Notes what it is told: `10>12 x` for changes, `=12 x` for a state, `leads` and `follows`.
+/// A replica that records its calls: `10>12 x` for changes, `=12 x` for a state, `leads` and `follows`.
 struct Notes {
     told: Mutex<Vec<String>>,
     at: Mutex<Position>,
     pieces: Mutex<Vec<Bytes>>,
-    /// Changes with this in them cannot be read.
+    /// Changes that contain this text cannot be read.
     secret: &'static str,
 }
 
@@ -126,7 +126,7 @@ fn side(name: &str, clock: &SimulatedClock, tray: &Arc<Tray>) -> Side {
     }
 }
 
-/// `a` owns the network at 10, and `b` has its state.
+/// Creates a pair: `a` owns the network at 10, and `b` has its state.
 fn pair() -> Pair {
     let clock = SimulatedClock::new(UnixMillis(0));
     let tray = Arc::new(Tray::default());
@@ -140,12 +140,12 @@ fn pair() -> Pair {
 }
 
 impl Pair {
-    /// What is on the tray.
+    /// Takes the messages from the tray.
     fn take(&self) -> Vec<BusMessage> {
         std::mem::take(&mut *self.tray.0.lock()).into_iter().map(|(_, message)| message).collect()
     }
 
-    /// Carries all messages to whoever they are for, until nobody says anything.
+    /// Delivers all messages until there are no more.
     fn settle(&mut self) {
         loop {
             let messages = self.take();
@@ -168,7 +168,7 @@ impl Pair {
         self.owner.node.publish_changes(NETWORK, at, changes).expect("it is the owner");
     }
 
-    /// Publishes, and takes what is said from the tray.
+    /// Publishes, and takes the resulting message from the tray.
     fn said(&mut self, revision: u64, changes: &str) -> BusMessage {
         let already = self.tray.0.lock().len();
         self.publish(revision, &[changes]);
@@ -188,7 +188,7 @@ impl Pair {
         self.follower.node.run_due_work();
     }
 
-    /// A message that `a` might have sent in this term.
+    /// Returns a message that `a` might have sent in this term.
     fn changes(&self, previous: u64, revision: u64, part: MessagePart) -> BusMessage {
         let head = NetworkHead { network: NETWORK.into(), term: 1, at: self.at(revision) };
         BusMessage { from: "a".into(), body: MessageBody::Changes { head, previous, part } }
@@ -398,7 +398,7 @@ fn what_cannot_be_read_is_made_up_for_by_a_later_state() {
 #[test]
 fn a_term_that_is_over_is_ignored_and_its_owner_told() {
     let mut pair = pair();
-    // Others agree that b owns the network; a does not know it yet.
+    // The roster of b names b as owner; a does not know it yet.
     let moved = pair.follower.ownership.replace_roster(2, [RingMember::new("b", 1)]);
     assert_eq!(moved, Ok(true));
     pair.follower.node.run_due_work();
@@ -473,7 +473,7 @@ fn nothing_that_a_node_is_sent_makes_it_panic_or_grow() {
         let message = pair.changes(previous, revision, whole("x"));
         pair.carry(message);
     }
-    // It keeps only so many of those that come early.
+    // The follower holds only a limited number of early changes.
     for previous in (20..2_000).rev() {
         let message = pair.changes(previous, previous + 1, part(0, 1, 1));
         pair.carry(message);

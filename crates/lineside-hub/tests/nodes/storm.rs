@@ -1,5 +1,5 @@
-//! The seeded storm: polls, readers, faults of the bus, of machines and of what they know of each other, in any
-//! order; then a calm.
+//! The seeded storm: polls, readers, and faults of the bus, of machines and of their view of each other, in any order;
+//! then a calm.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,41 +17,41 @@ use crate::support::{Resumes, Trace, Violation, some_channels};
 const STEPS: usize = 400;
 const READERS: usize = 5;
 const CHANNELS_PER_READER: usize = 5;
-/// Within so many of these turns after the last fault all nodes hold the same.
+/// The number of turns after the last fault within which all nodes have equal content.
 const CALM_TURNS: usize = 40;
 const CALM_TURN: Duration = Duration::from_millis(100);
-/// Longer than an owner keeps what it said.
+/// Longer than an owner retains its publications.
 const LONG_TIME: Duration = Duration::from_secs(90);
-/// Enough pulls for anybody to get through the calm.
+/// Enough pulls for every reader to get through the calm.
 const CALM_PULLS: usize = 10_000;
 
-/// A mistake that the checks must find.
+/// An injected fault that the checks must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     None,
-    /// A term that is over still counts.
+    /// A message of an earlier term still counts.
     LowerTermAccepted,
-    /// Changes are applied to whatever is held.
+    /// Changes are applied at any revision.
     GapNotNoticed,
-    /// A part is taken for the whole.
+    /// A part counts as the whole.
     PartsNotCounted,
-    /// Owners do not say where they are.
+    /// Owners send no heartbeats.
     HeartbeatOff,
-    /// Whoever claims a network by a lower term is not told of the higher one.
+    /// A node that claims a network with a lower term does not learn of the higher one.
     OutdatedNotTold,
-    /// A new term goes on in an epoch that was there before.
+    /// A new term reuses an earlier epoch.
     EpochNotDrawn,
-    /// A node that takes a state in the middle of an epoch does not say so to its rooms.
+    /// A node that takes a state in the middle of an epoch does not mark a gap in its rooms.
     JumpNotMarked,
-    /// A reader forgets what it held at the first part of a state, not at the last: cut off in between, it may go
-    /// on elsewhere from what it no longer holds.
+    /// A reader drops its old content at the first part of a state, not at the last: if it is cut off in between, it
+    /// may resume elsewhere from content that it no longer has.
     ForgottenEarly,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Report {
-    /// Of all that happened, in order.
+    /// The digest of all events, in order.
     pub(crate) digest: u64,
     pub(crate) nodes: Vec<ClusterNodeMetrics>,
     pub(crate) hubs: Vec<HubMetrics>,
@@ -62,7 +62,7 @@ pub(crate) struct Storm {
     rng: fastrand::Rng,
     site: Site,
     stations: Vec<Station>,
-    /// The roster of the moment, as whoever keeps the list gave it out.
+    /// The current roster's number and members.
     number: u64,
     members: Vec<RingMember>,
     readers: Vec<Reader>,
@@ -158,7 +158,8 @@ impl Storm {
         Ok(())
     }
 
-    /// Lets a station hear what has arrived, learn who there is, and do what is due; all of it, or what chance lets it.
+    /// Lets a station receive messages, learn the roster, and do due work; all of it if `all` is true, otherwise a
+    /// random part.
     fn run_station(&mut self, n: usize, all: bool) {
         if !self.stations[n].is_running() {
             return;
@@ -184,7 +185,7 @@ impl Storm {
         }
     }
 
-    /// Whoever believes to own the network polls its feeds.
+    /// Every node that believes that it owns the network polls its feeds.
     fn poll(&mut self, network: usize) {
         let name = NETWORKS[network];
         for n in 0..self.stations.len() {
@@ -213,7 +214,7 @@ impl Storm {
         Ok(())
     }
 
-    /// A reader connects anew, to any machine that answers.
+    /// Connects a reader again, to any running machine.
     fn move_reader(&mut self, n: usize) -> Result<(), Violation> {
         let answering: Vec<usize> =
             (0..self.stations.len()).filter(|it| self.stations[*it].is_running()).collect();
@@ -224,11 +225,11 @@ impl Storm {
         self.readers[n].connect(to, &process.hub).map_err(|why| format!("reader {n}: {why}"))
     }
 
-    /// Whoever keeps the list of nodes looks who there is.
+    /// Updates the roster to the reachable nodes.
     fn count_members(&mut self) {
         let reachable = self.stations.iter().filter(|station| station.is_reachable());
         let mut members: Vec<RingMember> = reachable.map(Station::member).collect();
-        // Somebody has to.
+        // At least one node needs weight.
         if let Some(first) = members.first_mut().filter(|first| first.weight == 0) {
             first.weight = 1;
         }
@@ -252,7 +253,7 @@ impl Storm {
         }
     }
 
-    /// A machine that crashed starts again; it takes a number for that, even if nobody had missed it.
+    /// Restarts a crashed machine; this takes a new roster number, even if its absence was not noticed.
     fn come_back(&mut self, n: usize) {
         if self.stations[n].process.is_none() {
             self.note(format!("node {} starts", n + 1));
@@ -279,7 +280,7 @@ impl Storm {
         self.site.bus.set_faults(faults);
     }
 
-    /// The last fault is over: within a few seconds all hold the same, and so do their readers.
+    /// Ends all faults: within a few seconds all nodes have equal content, and so do their readers.
     fn calm(&mut self) -> Result<(), Violation> {
         self.site.bus.set_faults(BusFaults::default());
         for n in 0..self.stations.len() {
@@ -311,7 +312,7 @@ impl Storm {
     fn drain_readers(&mut self) -> Result<(), Violation> {
         for n in 0..READERS {
             for _ in 0..CALM_PULLS {
-                // Also who was called slow on the way comes back.
+                // Readers that were ended as slow reconnect too.
                 if !self.readers[n].is_connected() {
                     self.move_reader(n)?;
                 } else if !self.readers[n].may_pull() {
@@ -323,14 +324,14 @@ impl Storm {
         Ok(())
     }
 
-    /// Who owns the network, and what it holds there.
+    /// Returns the owner of the network, and its content.
     fn owner(&self, network: usize) -> Option<(usize, (Position, Records))> {
         let owner = self.stations.iter().position(|station| station.owns(NETWORKS[network]))?;
         let process = self.stations[owner].process.as_ref()?;
         Some((owner, process.copies.held(network)))
     }
 
-    /// *One owner, the one that the ring says, and every node where it is.*
+    /// *One owner, the one of the hash ring, and every node at its position.*
     fn check_nodes(&self) -> Result<(), Violation> {
         for (network, name) in NETWORKS.iter().enumerate() {
             let (owner, held) = self.owner(network).ok_or(format!("nobody owns {name}"))?;

@@ -1,4 +1,5 @@
-//! What one hub leaves to the next: clients that come back notice nothing, and what is too much goes from the old end.
+//! Tests of the handoff from one hub to the next: returning clients notice nothing, and beyond the limit the oldest
+//! publications are dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,7 @@ const EPOCH: Epoch = Epoch::from_bits(77);
 const ROUTES: u64 = 3;
 const CHANNELS: [&str; 6] = ["route/0", "route/1", "route/2", "app/x", "app/kept/x", "app/kept/y"];
 
-/// One network of a few routes, whose revision outlives its hub; and how much larger than usual its states are.
+/// One network of a few routes, whose revision outlives its hub; and the extra size of its states.
 #[derive(Default)]
 struct Network(Mutex<u64>, AtomicUsize);
 
@@ -61,7 +62,7 @@ impl Listener for Nobody {
     fn signal(&self) {}
 }
 
-/// One process after the other, with the same network.
+/// One of several successive processes with the same network.
 struct Process {
     network: Arc<Network>,
     clock: SimulatedClock,
@@ -100,7 +101,7 @@ impl Process {
         self.hub.export_rooms(bytes_max, |_, _| true)
     }
 
-    /// The process that starts `away` later, whose clock begins anew.
+    /// Starts the next process `away` later, with a new clock.
     fn next(&self, kept: HandoffRooms, away: Duration) -> Self {
         let next = Self::with(self.network.clone(), SimulatedClock::new(UnixMillis(0)), 2);
         for room in kept.rooms {
@@ -114,12 +115,12 @@ impl Process {
         self.hub.open_session(Arc::new(Nobody), SessionLimits::default())
     }
 
-    /// A change of a route: the state first, then the room, if it lives.
+    /// Changes a route: the state first, then the room, if it exists.
     fn change(&self, route: u64) {
         self.change_of(route, 0);
     }
 
-    /// One with so many bytes more than it needs.
+    /// Changes a route, with `more` additional bytes.
     fn change_of(&self, route: u64, more: usize) {
         let at = {
             let mut revision = self.network.0.lock();
@@ -144,7 +145,7 @@ impl Process {
         self.hub.publish_app(&name(channel), Bytes::from(text.to_owned()), extras).map(drop)
     }
 
-    /// All that a client gets which comes back to a channel with a position.
+    /// Returns all deliveries to a client that returns to a channel with a position.
     fn come_back(&self, channel: &str, from: Position) -> String {
         let mut session = self.session();
         let subscribed = session.subscribe(&name(channel), Some(from)).expect("subscribed");
@@ -192,8 +193,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever happened before, and wherever a client is: what it gets from the second process is what the first one
-    /// would have given it.
+    /// After any history, and from any position, a client gets from the second process what the first one would have
+    /// sent.
     #[test]
     fn a_client_that_comes_back_notices_no_restart(steps in steps(), back in 0..12_u64) {
         let first = Process::first();

@@ -1,4 +1,4 @@
-//! What the simulations share: their seeds, their trace, and how a subscriber is told and comes back.
+//! Shared parts of the simulations: seeds, trace, and a subscriber's signals and ways to resume.
 
 use std::collections::VecDeque;
 use std::env;
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lineside_hub::Listener;
 
-/// What is told of a run that failed.
+/// The number of events shown for a failed run.
 const TRACE_LINES: usize = 40;
 
-/// What was broken, in words.
+/// A description of a broken guarantee.
 pub(crate) type Violation = String;
 
-/// Runs the seeds that the environment asks for, or the first `usual` ones; all of them must keep every promise.
+/// Runs the seeds that the environment asks for, or the first `usual` ones; none may break a guarantee.
 ///
 /// # Panics
-/// With the violation, and how to run the seed again in the tests called `binary`.
+/// Panics with the violation, and the command to run the seed again in the tests called `binary`.
 pub(crate) fn check_seeds<R>(binary: &str, usual: u64, run: impl Fn(u64) -> Result<R, Violation>) {
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("LINESIDE_SIM_SEED") {
@@ -33,7 +33,7 @@ pub(crate) fn check_seeds<R>(binary: &str, usual: u64, run: impl Fn(u64) -> Resu
     }
 }
 
-/// A run depends on its seed, and on nothing else.
+/// Checks that a run depends only on its seed.
 pub(crate) fn check_traces<R: Debug + PartialEq>(
     seeds: u64,
     run: impl Fn(u64) -> Result<R, Violation>,
@@ -44,7 +44,7 @@ pub(crate) fn check_traces<R: Debug + PartialEq>(
     assert_ne!(run(1), run(2));
 }
 
-/// A storm that makes a mistake on purpose must break a promise within the first `seeds`.
+/// Checks that a storm with an injected fault breaks a guarantee within the first `seeds`.
 pub(crate) fn check_mistakes<M: Copy + Debug, R>(
     mistakes: &[M],
     seeds: u64,
@@ -56,7 +56,7 @@ pub(crate) fn check_mistakes<M: Copy + Debug, R>(
     }
 }
 
-/// How a subscriber comes back.
+/// The way in which a subscriber resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resumes {
     /// From the position of each channel, as over WebSocket.
@@ -71,7 +71,7 @@ impl Resumes {
     }
 }
 
-/// Up to `most` of the channels.
+/// Returns up to `most` of the channels, at random.
 pub(crate) fn some_channels(
     rng: &mut fastrand::Rng,
     mut channels: Vec<String>,
@@ -82,7 +82,7 @@ pub(crate) fn some_channels(
     channels.into_iter().take(n)
 }
 
-/// A listener that remembers whether it was told.
+/// A listener that remembers a signal.
 #[derive(Debug, Default)]
 pub(crate) struct Signaled(AtomicBool);
 
@@ -102,7 +102,7 @@ impl Listener for Signaled {
     }
 }
 
-/// What happened: the last of it in words, all of it as a number.
+/// The events of a run: the last ones as text, all of them as a digest.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     last: VecDeque<String>,
@@ -122,7 +122,7 @@ impl Trace {
         self.digest.finish()
     }
 
-    /// The violation, and what came before it.
+    /// Returns the violation, with the events before it.
     pub(crate) fn explain(self, violation: Violation) -> Violation {
         let last: Vec<String> = self.last.into();
         format!("{violation}\nafter\n  {}", last.join("\n  "))
