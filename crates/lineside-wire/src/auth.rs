@@ -1,4 +1,4 @@
-//! Who may do what: asked by connections, answered by the program, which knows tokens and configuration.
+//! Authorization: asked by connections, answered by the program, which knows tokens and configuration.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,53 +8,56 @@ use lineside_hub::Channel;
 
 use crate::centrifuge::codes::ErrorCode;
 
-/// Who a connection is, as its token says; all of it empty for nobody in particular.
+/// The identity of a connection, from its token; all fields are empty for an anonymous connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientIdentity {
     /// The user.
     pub user: Arc<str>,
-    /// What others may know of it, as JSON; empty if nothing.
+    /// Information that others may see, as JSON; empty if none.
     pub info: Bytes,
-    /// When the token expires, in seconds since 1970.
+    /// The expiry of the token, in seconds since 1970.
     pub expires: Option<i64>,
-    /// Channels that the server subscribes the connection to.
+    /// The channels that the server subscribes the connection to.
     pub channels: Vec<Channel>,
 }
 
-/// That a connection may listen to a channel.
+/// The permission to subscribe to a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelGrant {
-    /// Until when, in seconds since 1970.
+    /// The expiry of the permission, in seconds since 1970.
     pub expires: Option<i64>,
-    /// What others in the channel may know of it beside the [identity's](ClientIdentity::info), as JSON; empty if nothing.
+    /// Information that others in the channel may see, in addition to the [identity's](ClientIdentity::info), as JSON;
+    /// empty if none.
     pub info: Bytes,
 }
 
-/// Why not: one of [`codes`](crate::centrifuge::codes).
+/// The reason for a refusal: one of [`codes`](crate::centrifuge::codes).
 pub type Refusal = &'static ErrorCode;
 
-/// Decides who comes in and what they may do.
+/// Decides which connections are accepted and what they may do.
 ///
-/// Called on the threads that serve connections. What takes long, the check of a signature, is done once per token
-/// and elsewhere: a connection asks [`is_known`](Self::is_token_known), has [`check`](Self::check_token) called by a worker where
-/// it is not, and only then asks the rest. A token that has been forgotten in between is checked on the spot.
+/// Called on the threads that serve connections. The slow part, the check of a signature, is done once per token on
+/// another thread: a connection calls [`is_token_known`](Self::is_token_known), lets a worker call
+/// [`check_token`](Self::check_token) if it returns false, and only then calls the other methods. If the token was
+/// evicted in between, they check it themselves.
 pub trait Authorizer: Debug + Send + Sync + 'static {
-    /// Whether it is quick to say what this token is worth: its signature has been checked, or it is none.
+    /// Returns true if the other methods are fast for this token: its signature has been checked, or it is not a
+    /// token.
     fn is_token_known(&self, token: &str) -> bool;
 
-    /// Checks a token and remembers the outcome, good or bad. Takes long.
+    /// Checks a token and remembers the result, valid or not. Slow.
     fn check_token(&self, token: &str);
 
-    /// Who comes with this token, or without one.
+    /// Returns the identity of a connection with this token, or without one.
     ///
     /// # Errors
-    /// When the token is not valid or expired, or one is wanted.
+    /// Returns an error if the token is invalid or expired, or if a token is required.
     fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, Refusal>;
 
-    /// Whether a connection may listen to a channel, with a token for just that or without.
+    /// Returns the permission to subscribe to a channel, with a token for the channel or without one.
     ///
     /// # Errors
-    /// When it may not, or the token is not valid, of another user or channel, or expired.
+    /// Returns an error if it is not permitted, or if the token is invalid, expired, or of another user or channel.
     fn authorize_subscribe(
         &self,
         who: &ClientIdentity,
@@ -62,9 +65,9 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
         token: Option<&str>,
     ) -> Result<ChannelGrant, Refusal>;
 
-    /// Whether a connection may publish into a channel.
+    /// Checks that a connection may publish into a channel.
     ///
     /// # Errors
-    /// When it may not.
+    /// Returns an error if it may not.
     fn authorize_publish(&self, who: &ClientIdentity, channel: &Channel) -> Result<(), Refusal>;
 }

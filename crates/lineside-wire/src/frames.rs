@@ -1,19 +1,19 @@
-//! Whose frame is kept where beside a publication's data.
+//! The frame slots of a publication, by codec.
 
 use lineside_hub::FRAME_SLOTS;
 
-/// An SSE event without its id: for connections that list several sequences.
+/// The data of an SSE event without its id: for connections with several channels.
 pub(crate) const SSE_DATA: usize = 0;
-/// A whole SSE event, with the id of a connection that listens to nothing else.
+/// A whole SSE event, with the id of a connection that has only this channel.
 pub(crate) const SSE_EVENT: usize = 1;
 
-/// A WebSocket frame with a push in JSON; of a state part its data alone.
+/// A WebSocket frame with a JSON push; for a state part, only its data on one line.
 pub(crate) const WS_JSON: usize = 2;
-/// A WebSocket frame with a push in protobuf.
+/// A WebSocket frame with a protobuf push.
 pub(crate) const WS_PROTOBUF: usize = 3;
-/// The first one, compressed; of a state part what follows its first character.
+/// A compressed WebSocket frame with a JSON push; for a state part, the data without its first character.
 pub(crate) const WS_JSON_DEFLATED: usize = 4;
-/// The second one, compressed.
+/// A compressed WebSocket frame with a protobuf push.
 pub(crate) const WS_PROTOBUF_DEFLATED: usize = 5;
 
 const _: () = assert!(WS_PROTOBUF_DEFLATED < FRAME_SLOTS);

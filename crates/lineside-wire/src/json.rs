@@ -1,8 +1,8 @@
-//! The little JSON that is written here: strings, and data that others have encoded.
+//! The JSON that this crate writes itself: strings, and data that others have encoded.
 
 use bytes::{Bytes, BytesMut};
 
-/// Writes a string with its quotes.
+/// Writes a string with quotes and escapes.
 pub(crate) fn write_string(text: &str, into: &mut BytesMut) {
     into.extend_from_slice(b"\"");
     for c in text.chars() {
@@ -16,8 +16,8 @@ pub(crate) fn write_string(text: &str, into: &mut BytesMut) {
     into.extend_from_slice(b"\"");
 }
 
-/// The same JSON on one line. A raw line break can only stand between tokens, where a space does as
-/// well; in an event stream it would end the field. Nothing at all becomes `null`.
+/// Returns the JSON on one line. A raw line break can only occur between tokens, where a space is equivalent; in an
+/// event stream it would end the field. Empty data becomes `null`.
 pub(crate) fn to_single_line(data: &Bytes) -> Bytes {
     if data.is_empty() {
         return Bytes::from_static(b"null");

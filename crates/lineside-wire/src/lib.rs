@@ -1,9 +1,9 @@
-//! Sessions on the wire: what a session delivers, as the bytes that clients read.
+//! Wire protocols: a session's deliveries as the bytes that clients read.
 //!
-//! A transport pulls from its session when its socket can take more, so a slow socket slows only
-//! itself. What many sockets are sent is encoded once and shared.
+//! A transport pulls from its session when its socket can accept more, so a slow socket slows only itself. Data for
+//! many sockets is encoded once and shared.
 //!
-//! What it must not know: HTTP servers and their types. A transport takes text and gives bytes.
+//! This crate does not know HTTP servers and their types: a transport takes text and returns bytes.
 
 pub mod partition;
 pub mod sse;

@@ -1,7 +1,8 @@
-//! Every code that the server itself gives, in one table: [`markdown_tables`] prints it, docs/protocol/websocket.md shows it.
+//! All codes that the server itself sends, in one table: [`markdown_tables`] prints it, docs/protocol/websocket.md
+//! shows it.
 //!
-//! Never 3500 to 3999, nor a permanent error for what passes: on those a client stops for good, which is for the
-//! operator's own back end to decide.
+//! The server never sends 3500 to 3999, or a permanent error for a temporary condition: on those a client stops
+//! permanently, which only the operator's back end may decide.
 
 use std::fmt::Write as _;
 
@@ -12,31 +13,31 @@ pub struct ErrorCode {
     pub code: u32,
     /// Its text, in lower case.
     pub text: &'static str,
-    /// Whether the client is to try again later.
+    /// True if the client should retry later.
     pub temporary: bool,
-    /// When it is given.
+    /// The condition under which it is sent.
     pub when: &'static str,
 }
 
-/// A close of the connection, by its close code.
+/// A close of the connection, with its close code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DisconnectCode {
-    /// The close code; below 3500, so every client comes back after a while.
+    /// The close code; below 3500, so every client reconnects after a while.
     pub code: u16,
     /// The close reason.
     pub reason: &'static str,
-    /// When it is given.
+    /// The condition under which it is sent.
     pub when: &'static str,
 }
 
 /// An end of one subscription, pushed by the server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UnsubscribeCode {
-    /// From 2500 on the client subscribes again by itself.
+    /// The code; from 2500 on the client subscribes again by itself.
     pub code: u32,
-    /// Its text.
+    /// The reason.
     pub reason: &'static str,
-    /// When it is given.
+    /// The condition under which it is sent.
     pub when: &'static str,
 }
 
@@ -46,7 +47,7 @@ macro_rules! table {
             #[doc = $when]
             pub const $name: $type = table!(@ $type $code $text $($temporary)?, $when);
         )*
-        /// All of them, by number.
+        /// All codes, in ascending order.
         pub const $list: &[&$type] = &[$(&$name),*];
     };
     (@ ErrorCode $code:literal $text:literal $temporary:literal, $when:literal) => {
@@ -88,7 +89,7 @@ table! { UNSUBSCRIBES: UnsubscribeCode {
     FEED_CHANGED = 2502 "feed changed", "the operator removed the feed, or feeds came to its network or left it";
 }}
 
-/// The tables of docs/protocol/websocket.md.
+/// Returns the tables of docs/protocol/websocket.md.
 pub fn markdown_tables() -> String {
     let mut text = String::from("| error | text | temporary | when |\n|---|---|---|---|\n");
     for ErrorCode { code, text: name, temporary, when } in ERRORS {

@@ -1,4 +1,4 @@
-//! What clients send: read by the server, written by the client role.
+//! Commands from clients: read by the server, written by the client role.
 
 use std::borrow::Cow;
 
@@ -14,13 +14,13 @@ use super::message::{
 /// One command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// What the answer will carry; 0 where none is wanted.
+    /// The id for the reply; 0 if no reply is wanted.
     pub id: u32,
-    /// What is wanted.
+    /// The request.
     pub request: CommandRequest,
 }
 
-/// What a command wants. Of several in one command the first counts, in this order.
+/// The request of a command. If a command has several, the first in this order counts.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the requests themselves are documented")]
 pub enum CommandRequest {
@@ -36,19 +36,19 @@ pub enum CommandRequest {
     Rpc,
     Refresh(RefreshRequest),
     SubRefresh(SubRefreshRequest),
-    /// Nothing at all, without an id: the answer to a ping.
+    /// An empty command without an id: the answer to a ping.
     Pong,
-    /// Nothing that is known, with an id.
+    /// A command with an id but without a known request.
     Unknown,
 }
 
-/// Bytes that are no command. The connection they came on makes no sense any more.
+/// The error of bytes that are not a command. The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
-    /// Not written in the connection's format.
+    /// The bytes are not in the connection's format.
     #[error("not a command")]
     Malformed,
-    /// A request that is to be answered has no id.
+    /// A request that needs a reply has no id.
     #[error("command without an id")]
     NoId,
 }
@@ -62,17 +62,17 @@ pub struct CommandReader<'a> {
 }
 
 impl<'a> CommandReader<'a> {
-    /// The commands in a message.
+    /// Creates a reader of the commands in a message.
     pub fn new(format: ProtocolFormat, message: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { format, rest: message.into(), begin: 0 }
     }
 
-    /// Bytes not read yet.
+    /// Returns the number of bytes not read yet.
     pub fn remaining_bytes(&self) -> usize {
         self.rest.len() - self.begin
     }
 
-    /// The same, for later: with a copy of the bytes that were lent.
+    /// Returns a reader of the rest that owns a copy of the bytes.
     pub fn into_owned(self) -> CommandReader<'static> {
         let rest = self.rest[self.begin..].to_vec();
         CommandReader { format: self.format, rest: Cow::Owned(rest), begin: 0 }
@@ -87,7 +87,7 @@ impl<'a> CommandReader<'a> {
             if line.is_empty() {
                 continue;
             }
-            // A list of members would be taken for an object otherwise.
+            // Otherwise serde would accept an array of the members as an object.
             let object = Some(line).filter(|line| line.starts_with(b"{"));
             let message = object.and_then(|line| serde_json::from_slice(line).ok());
             return Some(message.ok_or(BadCommand::Malformed).and_then(Command::from_message));
@@ -135,10 +135,10 @@ impl Command {
         }
     }
 
-    /// Appends the command to the message in `into`: the client's side.
+    /// Appends the command to the message in `into`, for the client role.
     ///
     /// # Errors
-    /// When its data is not JSON, in the JSON format; `into` is then as it was.
+    /// Returns an error if its data is not JSON, in the JSON format; then `into` is unchanged.
     pub fn write_message(
         &self,
         format: ProtocolFormat,

@@ -1,4 +1,4 @@
-//! A client over WebSocket frames: what a partition's row holds beside its socket.
+//! A client over WebSocket frames: the state of a partition's row apart from its socket.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -11,20 +11,20 @@ use super::codes;
 use super::{ClientHandler, ConnectionClose, ReceiveOutcome};
 use crate::websocket::{Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReader, frame};
 
-/// How long a message may take from its first byte to its last.
+/// The longest time from a message's first byte to its last.
 pub const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
 
 /// The close code for an end without a reason (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
 
-/// What the connections of a thread share.
+/// The codecs shared by the connections of a thread.
 #[derive(Debug, Default)]
 pub struct ThreadCodecs {
-    /// What was sent last, for those who are sent the same.
+    /// The last runs, shared by sessions with equal deliveries.
     pub runs: RunCache,
-    /// Compresses.
+    /// Compresses messages.
     pub deflater: Deflater,
-    /// Reads what is compressed.
+    /// Decompresses messages.
     pub inflater: Inflater,
 }
 
@@ -33,14 +33,14 @@ pub struct ThreadCodecs {
 pub struct CentrifugeConnection {
     client: ClientHandler,
     reader: WebSocketReader,
-    /// Received and not yet read, while the client waits. Bound: what was received at once.
+    /// Received but unread bytes while the client waits. Bound: one receive buffer.
     rest: Vec<u8>,
-    /// Since when a message has begun and not ended.
+    /// The time at which an unfinished message began.
     begun: Option<Duration>,
 }
 
 impl CentrifugeConnection {
-    /// A connection that has just been opened. `deflate` as the client was made with.
+    /// Creates the state of a new connection. `deflate` must be the one that the client was created with.
     pub fn new(client: ClientHandler, deflate: bool) -> Self {
         let reader = WebSocketReader::new(
             EndpointRole::Server,
@@ -50,18 +50,18 @@ impl CentrifugeConnection {
         Self { client, reader, rest: Vec::new(), begun: None }
     }
 
-    /// The protocol's side of it: deliveries are pulled there.
+    /// Returns the protocol handler, from which deliveries are pulled.
     pub fn client(&mut self) -> &mut ClientHandler {
         &mut self.client
     }
 
-    /// The same, to look at.
+    /// Returns the protocol handler for reading.
     pub fn as_client(&self) -> &ClientHandler {
         &self.client
     }
 
-    /// Takes what the socket gave; replies are added to `out`. Not to be called again before it was resumed, where
-    /// that is wanted.
+    /// Processes bytes from the socket; adds replies to `out`. If the outcome asks for it, resume before the next
+    /// call.
     pub fn receive_bytes(
         &mut self,
         bytes: &mut [u8],
@@ -70,13 +70,13 @@ impl CentrifugeConnection {
         out: &mut VecDeque<Bytes>,
     ) -> ReceiveOutcome {
         let flow = self.read_events(bytes, now, codecs, out);
-        // While the connection waits for us it is not the other side that is slow.
+        // While the connection waits for the server, the client is not slow.
         let waits_for_more = flow == ReceiveOutcome::Ready && !self.reader.is_between_messages();
         self.begun = if waits_for_more { self.begun.or(Some(now)) } else { None };
         flow
     }
 
-    /// Goes on where [`receive`](Self::receive_bytes) or this stopped short.
+    /// Continues where [`receive_bytes`](Self::receive_bytes) or this method stopped.
     pub fn resume_receiving(
         &mut self,
         now: Duration,
@@ -92,13 +92,13 @@ impl CentrifugeConnection {
         }
     }
 
-    /// When something is due that [`look_in`](Self::handle_due) sees to.
+    /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
     pub fn next_due(&self) -> Option<Duration> {
         let message = self.begun.map(|begun| begun + MESSAGE_WITHIN);
         self.client.next_due().into_iter().chain(message).min()
     }
 
-    /// Sees to what is due; says so where that ends the connection.
+    /// Handles due events; returns the reason if they end the connection.
     pub fn handle_due(
         &mut self,
         now: Duration,
@@ -119,7 +119,7 @@ impl CentrifugeConnection {
     ) -> ReceiveOutcome {
         let mut input = bytes;
         while let Some(event) = self.reader.next_event(&mut input, &mut codecs.inflater) {
-            // What comes next has a beginning of its own; a ping may come in the middle of a message.
+            // The next message has its own start time; a ping may come in the middle of a message.
             if let Ok(WebSocketEvent::Text(_) | WebSocketEvent::Binary(_)) = event {
                 self.begun = None;
             }
@@ -162,7 +162,7 @@ impl CentrifugeConnection {
                 Ok(()) => ReceiveOutcome::Ready,
                 Err(close) => ReceiveOutcome::Close(close),
             },
-            // It is told its own code back (RFC 6455 §5.5.1).
+            // Echoes the client's close code (RFC 6455 §5.5.1).
             WebSocketEvent::Close { code, .. } => ReceiveOutcome::Close(ConnectionClose {
                 code: code.unwrap_or(NORMAL),
                 reason: "".into(),

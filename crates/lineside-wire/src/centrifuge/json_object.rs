@@ -1,4 +1,4 @@
-//! A JSON object, written member by member. What is empty, zero or false is left out, as the protobuf form does.
+//! A writer of JSON objects, member by member. Empty, zero and false values are left out, as in the protobuf form.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ impl<'a> JsonObject<'a> {
         Self { into, is_empty: true }
     }
 
-    /// Goes on within an object that was opened elsewhere and has a member already.
+    /// Continues an object that was opened elsewhere and already has a member.
     pub(super) fn continue_within(into: &'a mut BytesMut) -> Self {
         Self { into, is_empty: false }
     }
@@ -51,7 +51,7 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// A value that is JSON already; nothing at all becomes `null`.
+    /// Writes a value that is JSON already; an empty value becomes `null`.
     pub(super) fn write_raw(&mut self, name: &str, value: &Bytes) {
         self.write_name(name);
         self.into.put_slice(&json::to_single_line(value));

@@ -1,12 +1,13 @@
-//! The Centrifuge client protocol, as its public documentation describes it, without a socket: messages in, frames out.
+//! The Centrifuge client protocol, as its public documentation describes it, without a socket: messages in, frames
+//! out.
 //!
-//! - [`message`]: the protocol's objects, one structure for both formats
-//! - [`CommandReader`]: what clients send
-//! - [`Reply`]: what servers send
-//! - [`push`]: what a session delivers, as WebSocket frames that all receivers share
-//! - [`ClientHandler`]: one connection's side of it, between messages and a session
-//! - [`CentrifugeConnection`]: the same over WebSocket frames
-//! - [`codes`]: every code that a client is told
+//! - [`message`]: the protocol's messages, one structure for both formats
+//! - [`CommandReader`]: reads commands from clients
+//! - [`Reply`]: a message from a server
+//! - [`push`]: a session's deliveries as WebSocket frames that all receivers share
+//! - [`ClientHandler`]: one connection's side of the protocol, between messages and a session
+//! - [`CentrifugeConnection`]: a client handler over WebSocket frames
+//! - [`codes`]: every code that a client may get
 
 mod client_handler;
 mod command;
@@ -27,7 +28,7 @@ pub use self::message::Reply;
 
 use crate::websocket::frame::Opcode;
 
-/// How commands and replies are written.
+/// The encoding of commands and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolFormat {
     /// Text messages, one JSON object per line.
@@ -37,7 +38,7 @@ pub enum ProtocolFormat {
 }
 
 impl ProtocolFormat {
-    /// Its name in `Sec-WebSocket-Protocol`.
+    /// Returns the format's name in `Sec-WebSocket-Protocol`.
     pub fn subprotocol_name(self) -> &'static str {
         match self {
             Self::Json => "centrifuge-json",
@@ -45,7 +46,7 @@ impl ProtocolFormat {
         }
     }
 
-    /// What its messages travel as.
+    /// Returns the opcode of the format's messages.
     pub fn frame_opcode(self) -> Opcode {
         match self {
             Self::Json => Opcode::Text,
@@ -53,7 +54,7 @@ impl ProtocolFormat {
         }
     }
 
-    /// The format with this name.
+    /// Returns the format with this name.
     pub fn from_subprotocol(name: &str) -> Option<Self> {
         [Self::Json, Self::Protobuf].into_iter().find(|format| format.subprotocol_name() == name)
     }

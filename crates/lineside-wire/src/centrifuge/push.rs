@@ -1,5 +1,5 @@
-//! What a session delivers, as WebSocket frames: a publication's is made once and shared by all who are sent it, and a
-//! state's part goes out as it is, with only what is around it made for the connection.
+//! A session's deliveries as WebSocket frames. A publication's frame is encoded once and shared by all receivers. A
+//! state's part is sent unchanged; only the bytes around it are made for the connection.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lineside_hub::{
@@ -18,17 +18,17 @@ use crate::websocket::{DEFLATE_BYTES_MIN, Deflater, end_stored, frame, write_sto
 /// The pieces of one frame, in order; some may be empty.
 pub type Pieces = [Bytes; 3];
 
-/// Fields of the protobuf form on the way to a publication's data.
+/// The protobuf fields on the path to a publication's data.
 const REPLY_PUSH: u32 = 4;
 const PUSH_CHANNEL: u32 = 2;
 const PUSH_PUBLICATION: u32 = 4;
 const PUBLICATION_DATA: u32 = 4;
 
-/// Bytes of a push around its channel and its data, but for extras.
+/// The bytes of a push around its channel and its data, without metadata.
 const AROUND_BYTES: usize = 96;
 
-/// Encodes a delivery as a frame; compressed, where the connection has agreed to it and it is worth it, by `deflater`.
-/// `None` for what ends the connection.
+/// Encodes a delivery as a frame; compressed by `deflater`, if given and worthwhile. Returns `None` for deliveries
+/// that end the connection or a subscription.
 pub fn encode_delivery(
     delivery: &Delivery,
     format: ProtocolFormat,
@@ -50,7 +50,7 @@ pub fn encode_delivery(
     }
 }
 
-/// Where the frames are kept of who has agreed on this.
+/// Returns the frame slot of a format, with or without compression.
 pub(super) fn frame_slot(format: ProtocolFormat, deflate: bool) -> usize {
     match (format, deflate) {
         (ProtocolFormat::Json, false) => WS_JSON,
@@ -60,15 +60,15 @@ pub(super) fn frame_slot(format: ProtocolFormat, deflate: bool) -> usize {
     }
 }
 
-/// Compresses a state's part before it is sent, for who wants that done on another thread. Nothing happens to one that
-/// is compressed already, or is not worth it.
+/// Compresses a state's part before it is sent, for callers that want to do so on another thread. Does nothing if it
+/// is already compressed or not worth compressing.
 pub fn deflate_part(part: &FramedPayload, deflater: &mut Deflater) {
     if is_spliceable(part.data()) {
         deflated_middle(part, deflater);
     }
 }
 
-/// A ping, as a frame: a reply of nothing.
+/// Returns a ping as a frame: an empty reply.
 pub fn encode_ping(format: ProtocolFormat) -> Bytes {
     match format {
         ProtocolFormat::Json => Bytes::from_static(b"\x81\x02{}"),
@@ -76,7 +76,7 @@ pub fn encode_ping(format: ProtocolFormat) -> Bytes {
     }
 }
 
-/// The end of one subscription, as a frame.
+/// Returns the end of one subscription as a frame.
 pub fn encode_unsubscribe(
     channel: &Channel,
     why: &codes::UnsubscribeCode,
@@ -122,7 +122,7 @@ pub(super) fn to_client_info(member: &PresenceMember) -> ClientInfo {
     }
 }
 
-/// What is told of a publication beside its data.
+/// Returns the publication's metadata, without its data.
 fn publication_metadata(offset: u64, extras: &PublicationExtras) -> message::Publication {
     message::Publication {
         offset,
@@ -132,13 +132,13 @@ fn publication_metadata(offset: u64, extras: &PublicationExtras) -> message::Pub
     }
 }
 
-/// The publication as it stands in a reply.
+/// Returns the publication as a part of a reply.
 pub fn to_reply_publication(publication: &Publication) -> message::Publication {
     let data = publication.payload.data().clone();
     message::Publication { data, ..publication_metadata(publication.offset, publication.extras()) }
 }
 
-/// A publication as a frame, as [`encode_delivery`] makes it.
+/// Encodes a publication as a frame, as [`encode_delivery`] does.
 pub(super) fn encode_publication(
     channel: &Channel,
     publication: &Publication,
@@ -173,7 +173,8 @@ pub(super) fn encode_publication(
     shared.clone()
 }
 
-/// Only the last part says where one is, and in which epoch: it may be another than the subscription began with.
+/// Encodes a part of a state. Only the last part has the position and its epoch, which may differ from that at the
+/// start of the subscription.
 fn encode_state_part(
     channel: &Channel,
     state: &EncodedState,
@@ -188,9 +189,9 @@ fn encode_state_part(
         beside.epoch = state.position().epoch.to_string();
     }
     let part = &state.parts()[part];
-    // The same bytes where it is on one line already.
+    // Shares the bytes if they are on one line already.
     let data = part.frame_in_slot(WS_JSON, json::to_single_line);
-    // Behind its first brace a JSON object can be added to.
+    // A member can be inserted after the first brace of a JSON object.
     let (brace, rest) = match data.strip_prefix(b"{") {
         Some(rest) if gap && rest.trim_ascii_start().starts_with(b"}") => ("{\"gap\":true", rest),
         Some(rest) if gap => ("{\"gap\":true,", rest),
@@ -218,16 +219,17 @@ fn is_spliceable(data: &Bytes) -> bool {
     data.len() >= DEFLATE_BYTES_MIN && data.starts_with(b"{")
 }
 
-/// What follows the part's first brace, compressed for both formats and for all that may stand around it.
+/// Returns the compressed part without its first brace, usable in both formats and with any surrounding bytes.
 fn deflated_middle<'a>(part: &'a FramedPayload, deflater: &mut Deflater) -> &'a Bytes {
     part.frame_in_slot(WS_JSON_DEFLATED, |data| {
         deflater.deflate_middle(json::to_single_line(data).get(1..).unwrap_or_default())
     })
 }
 
-/// The compressed data is shared; what is around it stands there as it is, in blocks of its own.
+/// Returns the pieces of a compressed frame: the compressed data is shared, and the bytes around it are uncompressed
+/// blocks.
 fn deflated_part(before: &[u8], middle: &Bytes, after: &[u8], format: ProtocolFormat) -> Pieces {
-    /// What a stored block takes beside its bytes.
+    /// The overhead of a stored block in bytes.
     const BLOCK_BYTES: usize = 5;
     let mut end = BytesMut::with_capacity(after.len() + BLOCK_BYTES + 1);
     write_stored(&mut end, after);
@@ -241,7 +243,7 @@ fn deflated_part(before: &[u8], middle: &Bytes, after: &[u8], format: ProtocolFo
     [head.freeze(), middle.clone(), end.freeze()]
 }
 
-/// Writes what stands before a publication's data.
+/// Writes the bytes before a publication's data.
 fn write_before_data(
     into: &mut BytesMut,
     channel: &Channel,
@@ -269,7 +271,7 @@ fn write_before_data(
     }
 }
 
-/// Bytes of a field of that length, with its key, which takes one.
+/// Returns the bytes of a field of that length, with its one-byte key.
 fn field_bytes(length: usize) -> usize {
     1 + encoded_len_varint(length as u64) + length
 }
@@ -279,7 +281,7 @@ fn write_field(number: u32, length: usize, into: &mut BytesMut) {
     encode_varint(length as u64, into);
 }
 
-/// Writes what stands behind a publication's data.
+/// Writes the bytes after a publication's data.
 fn write_after_data(into: &mut BytesMut, beside: &message::Publication, format: ProtocolFormat) {
     match format {
         ProtocolFormat::Json => {
@@ -288,7 +290,7 @@ fn write_after_data(into: &mut BytesMut, beside: &message::Publication, format: 
         }
         ProtocolFormat::Protobuf => {
             into.reserve(beside.encoded_len());
-            // There is room for it.
+            // Cannot fail: the buffer has room.
             let _ = beside.encode(into);
         }
     }

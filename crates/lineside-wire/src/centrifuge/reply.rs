@@ -1,4 +1,4 @@
-//! What servers send but for the many: written by the server, read by the client role.
+//! Replies to single connections: written by the server, read by the client role.
 
 use bytes::{BufMut as _, BytesMut};
 use prost::Message as _;
@@ -23,13 +23,14 @@ impl Reply {
             ProtocolFormat::Protobuf => {
                 let length = self.encoded_len();
                 into.reserve(length + prost::length_delimiter_len(length));
-                // There is room for it.
+                // Cannot fail: the buffer has room.
                 let _ = self.encode_length_delimited(into);
             }
         }
     }
 
-    /// The replies in a message; a reply of nothing is a ping. `None` stands for bytes that are no reply, and is the last.
+    /// Returns the replies in a message; an empty reply is a ping. `None` means that the bytes are not a reply, and is
+    /// the last item.
     pub fn read_replies(
         format: ProtocolFormat,
         message: &[u8],
@@ -117,7 +118,7 @@ impl Reply {
     }
 }
 
-/// One reply's bytes, where they are all there, and what comes after it.
+/// Returns the first reply's bytes, if they are complete, and the bytes after it.
 fn split_reply(format: ProtocolFormat, message: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match format {
         ProtocolFormat::Json => {

@@ -1,4 +1,4 @@
-//! One connection of a partition: a socket, what is sent over it, and what the socket has not taken yet.
+//! One connection of a partition: a socket, its transport, and the output that the socket has not accepted yet.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -15,43 +15,44 @@ use super::socket::ConnectionSocket;
 use super::transport::{ConnectionEnding, ConnectionTransport, ReceiveStep};
 use crate::centrifuge::ThreadCodecs;
 
-/// Held as long as the connection is open: its place among those allowed.
+/// The connection's place among those allowed, held while the connection is open.
 pub(super) type Place = Box<dyn Any + Send>;
 
 pub(super) struct Connection {
     socket: ConnectionSocket,
     pub(super) transport: ConnectionTransport,
-    /// Begun, and not yet taken by the socket. Bound: a slice of deliveries, or the replies of an outbox.
+    /// Output that the socket has not accepted yet. Bound: a slice of deliveries, or the replies of an outbox.
     out: VecDeque<Bytes>,
-    /// Since when the socket has taken nothing although something waits for it.
+    /// The time since which the socket has accepted nothing although output waits.
     stalled_since: Option<Duration>,
-    /// When a sign of life is due.
+    /// The time of the next ping.
     ping_at: Duration,
-    /// Nothing more is read or pulled; the socket is closed when `out` is empty, or then.
+    /// The reason of a close, and its deadline. Nothing more is read or pulled; the socket is closed when `out` is
+    /// empty, or at the deadline.
     closing: Option<(CloseReason, Duration)>,
-    /// The second for which it stands in the wheel.
+    /// The connection's second in the timer wheel.
     pub(super) due: u32,
-    /// The socket takes nothing at present; the system says when it does.
+    /// True while the socket accepts no output; the system reports when it does again.
     is_blocked: bool,
-    /// It is among those that are given a state.
+    /// True while the connection holds a place for a state transfer.
     pub(super) has_state_place: bool,
-    /// It is among those that wait for it.
+    /// True while the connection waits for such a place.
     pub(super) waits_for_state: bool,
-    /// It stands among those that have more to write.
+    /// True while the connection is in the queue of those with more to write.
     pub(super) is_busy: bool,
-    /// It is to be read when the socket has taken the replies.
+    /// True if the socket must be read once it has accepted the replies.
     pub(super) is_put_off: bool,
-    /// What it waits for before it is read on.
+    /// The condition for processing more input.
     waits: ResumeCondition,
-    /// It has been said that nothing more will be written.
+    /// True once the write side of the socket is shut down.
     is_finished: bool,
     _place: Place,
 }
 
-/// What is kept from one row to the next.
+/// Buffers shared by the connections of a thread.
 #[derive(Default)]
 pub(super) struct ConnectionScratch {
-    /// Pieces on their way to a socket.
+    /// The pieces of the current write.
     scratch: Vec<Bytes>,
     pub(super) codecs: ThreadCodecs,
 }
@@ -63,18 +64,18 @@ enum ResumeCondition {
     Checked,
 }
 
-/// How far a row came with its writing.
+/// The result of writing a connection's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlushOutcome {
-    /// Everything has been taken.
+    /// The socket has accepted everything.
     Drained,
-    /// The socket takes no more for now.
+    /// The socket accepts no more for now.
     Blocked,
-    /// There is more; others first.
+    /// There is more output, but other connections come first.
     More,
-    /// The next thing is a state, and there is no place.
+    /// The next delivery is a state, and there is no place for its transfer.
     NeedsStatePlace,
-    /// It is over.
+    /// The connection has ended.
     Gone(CloseReason),
 }
 
@@ -110,18 +111,18 @@ impl Connection {
         &mut self.socket
     }
 
-    /// The socket takes something again.
+    /// Notes that the socket accepts output again.
     pub(super) fn note_writable(&mut self) {
         self.is_blocked = false;
     }
 
-    /// Whether it has been told to close.
+    /// Returns true if the connection is being closed.
     pub(super) fn is_closing(&self) -> bool {
         self.closing.is_some()
     }
 
-    /// Writes what it has for the socket until that takes no more, there is no more, or a slice is full.
-    /// `may_state` gives a place among those that are given a state, if there is one.
+    /// Writes output until the socket accepts no more, there is no more, or a slice is full. `may_state` returns true
+    /// if there is a place for a state transfer.
     pub(super) fn flush_output(
         &mut self,
         tools: &mut ConnectionScratch,
@@ -163,7 +164,7 @@ impl Connection {
         self.closing.map_or(rest, |(why, _)| self.finish_output(why))
     }
 
-    /// `None` when all was taken.
+    /// Writes the pieces; returns `None` if the socket has accepted all.
     fn write_output(&mut self, scratch: &mut Vec<Bytes>, now: Duration) -> Option<FlushOutcome> {
         while !scratch.is_empty() {
             match self.socket.write_pieces(scratch) {
@@ -188,13 +189,13 @@ impl Connection {
             Err(_) => return Some(FlushOutcome::Gone(CloseReason::Client)),
         }
         self.stalled_since = None;
-        // An idle row keeps no buffer.
+        // An idle connection has no buffer.
         self.out = VecDeque::new();
         None
     }
 
-    /// Everything has been said. Who closes first waits for the other: what is unread must not reset what was
-    /// written.
+    /// Finishes the output. The side that closes first waits for the other, because unread input would reset the
+    /// connection and lose what was written.
     fn finish_output(&mut self, why: CloseReason) -> FlushOutcome {
         if !self.transport.waits_for_peer_close(why) {
             return FlushOutcome::Gone(why);
@@ -206,7 +207,7 @@ impl Connection {
         FlushOutcome::Drained
     }
 
-    /// Takes what was read. The token that a worker is to check, if there is one.
+    /// Processes received bytes. Returns the token that a worker must check, if there is one.
     pub(super) fn receive_bytes(
         &mut self,
         bytes: &mut [u8],
@@ -220,7 +221,7 @@ impl Connection {
         self.apply_step(next, now)
     }
 
-    /// Goes on where receiving stopped short; as [`receive`](Self::receive_bytes).
+    /// Continues where receiving stopped; returns a token like [`receive_bytes`](Self::receive_bytes).
     pub(super) fn resume_receiving(
         &mut self,
         now: Duration,
@@ -261,18 +262,18 @@ impl Connection {
         self.closing = Some((why, now + FAREWELL_MAX));
     }
 
-    /// Whether it is not to be read at present: it waits to be resumed, or replies have piled up.
+    /// Returns true if the socket must not be read now: the connection waits to be resumed, or replies have piled up.
     pub(super) fn is_read_paused(&self) -> bool {
         let piled_up = || self.out.iter().map(Bytes::len).sum::<usize>() > OUTBOX_BYTES;
         self.waits != ResumeCondition::No || piled_up()
     }
 
-    /// Whether it waits only for the socket to take the replies.
+    /// Returns true if the connection only waits for the socket to accept the replies.
     pub(super) fn is_waiting_for_drain(&self) -> bool {
         self.waits == ResumeCondition::Drained
     }
 
-    /// Ends it from our side: a farewell, then the socket is closed.
+    /// Closes the connection from the server's side: sends a closing message, then closes the socket.
     pub(super) fn close_with_reason(&mut self, why: CloseReason, now: Duration) {
         if self.closing.is_none() {
             let last = self.transport.closing_message(why);
@@ -280,12 +281,12 @@ impl Connection {
         }
     }
 
-    /// Why it is over now that the other side has closed.
+    /// Returns the reason of the end, now that the client has closed.
     pub(super) fn peer_close_reason(&self) -> CloseReason {
         self.closing.map_or(CloseReason::Client, |(why, _)| why)
     }
 
-    /// Looks at its deadlines. Says why it is over, if one has passed.
+    /// Checks the deadlines. Returns the reason if the connection has ended.
     pub(super) fn check_deadlines(&mut self, now: Duration) -> Option<CloseReason> {
         if let Some((why, by)) = self.closing {
             return (now >= by).then_some(why);
@@ -299,7 +300,7 @@ impl Connection {
         }
         if now >= self.ping_at {
             self.ping_at = now + PING_INTERVAL;
-            // Where something waits for the socket already, that is the sign of life.
+            // Waiting output serves as the ping.
             if self.out.is_empty() {
                 self.transport.write_ping(now, &mut self.out);
             }
@@ -307,7 +308,7 @@ impl Connection {
         None
     }
 
-    /// The earliest of its deadlines.
+    /// Returns the earliest deadline.
     pub(super) fn next_due(&self) -> Duration {
         if let Some((_, by)) = self.closing {
             return by;

@@ -1,13 +1,13 @@
-//! How connections are let go of, so that they come back evenly.
+//! A drain of connections, evenly over time, so that they reconnect evenly.
 
 use std::time::Duration;
 
-/// A drain under way.
+/// A drain in progress.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DrainSchedule {
     since: Duration,
     over: Duration,
-    /// How many rows there were.
+    /// The number of connections at the start.
     rows: usize,
 }
 
@@ -16,7 +16,7 @@ impl DrainSchedule {
         Self { since, over, rows }
     }
 
-    /// How many rows may still stay: they go evenly, so that they come back evenly.
+    /// Returns the number of connections that may still stay; it falls linearly, so that clients reconnect evenly.
     pub(super) fn connections_to_keep(self, now: Duration) -> usize {
         if self.over.is_zero() {
             return 0;

@@ -1,8 +1,8 @@
-//! Rooms with news, each walked in slices, in turn.
+//! The schedule of the fanout: rooms with news, each walked in slices, in turn.
 //!
-//! A *pass* goes once through all who sit in a room. What is published meanwhile is found by those who have not
-//! had their turn; the others get it in the next pass. A room whose pass ends with more waiting is behind: its next
-//! pass begins only some milliseconds later, so that its publications go out several to a write. A room that keeps up
+//! A *pass* goes once through all slots of a room. Slots that have not had their turn also get what is published
+//! meanwhile; the others get it in the next pass. A room whose pass ends with more waiting is behind. Its next pass
+//! begins only some milliseconds later, so that several of its publications go out in one write. A room that keeps up
 //! never waits.
 
 use std::collections::{HashMap, VecDeque};
@@ -12,17 +12,17 @@ use lineside_hub::{PartitionListener, SubscriberSlot};
 
 use super::limits::{COALESCE, ROWS_PER_SLICE};
 
-/// All passes of a partition. Bound: one for each room with seats.
+/// All passes of a partition. Bound: one per room with slots.
 #[derive(Debug, Default)]
 pub(super) struct FanoutScheduler {
-    /// Under way, in turn.
+    /// The passes in progress, in turn.
     running: VecDeque<FanoutPass>,
-    /// Behind, and when they go on; in order.
+    /// The rooms that are behind, with the times of their next passes, in order.
     waiting: VecDeque<(Duration, u32)>,
     stages: HashMap<u32, PassStage>,
-    /// Lists of seats to be filled again.
+    /// Cleared lists of slots, for reuse.
     spare: Vec<Vec<SubscriberSlot>>,
-    /// Rooms named, taken and put back.
+    /// A buffer for the rooms with news, reused.
     rooms: Vec<u32>,
 }
 
@@ -36,13 +36,13 @@ struct FanoutPass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PassStage {
     Running,
-    /// Running, and there is more.
+    /// A pass is running, and there is more news.
     Behind,
     Waiting,
 }
 
 impl FanoutScheduler {
-    /// Takes note of the rooms that have news.
+    /// Takes the rooms that have news, and starts the passes that are due.
     pub(super) fn take_ready_rooms(&mut self, audience: &mut PartitionListener, now: Duration) {
         let mut rooms = std::mem::take(&mut self.rooms);
         audience.take_ready_rooms(&mut rooms);
@@ -69,7 +69,7 @@ impl FanoutScheduler {
         self.running.push_back(FanoutPass { room, seats, next: 0 });
     }
 
-    /// The next slice of the room whose turn it is; nothing when no pass is under way.
+    /// Adds the next slice of the room in turn to `into`; adds nothing if no pass is running.
     pub(super) fn next_slice(&mut self, into: &mut Vec<SubscriberSlot>, now: Duration) {
         let Some(mut pass) = self.running.pop_front() else { return };
         let end = (pass.next + ROWS_PER_SLICE).min(pass.seats.len());
@@ -95,12 +95,12 @@ impl FanoutScheduler {
         self.spare.truncate(self.running.len() + 1);
     }
 
-    /// Whether a pass is under way.
+    /// Returns true if a pass is running.
     pub(super) fn has_running_pass(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// When a room that waits goes on.
+    /// Returns the time of the next pass of a waiting room.
     pub(super) fn next_due(&self) -> Option<Duration> {
         self.waiting.front().map(|(at, _)| *at)
     }

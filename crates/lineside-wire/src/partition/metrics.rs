@@ -1,34 +1,34 @@
-//! What the partitions have done, read by the program.
+//! The metrics of the partitions.
 
 use lineside_sync::counter::{Counter, Gauge};
 
-/// Why a connection is over.
+/// The reason why a connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CloseReason {
-    /// The client went, or its connection broke.
+    /// The client closed the connection, or it broke.
     Client,
-    /// The server stops.
+    /// The server is shutting down.
     Shutdown,
-    /// It took nothing for too long, or missed too much in a row.
+    /// The client accepted nothing for too long, or missed too much repeatedly.
     Slow,
-    /// It did not answer a ping.
+    /// The client did not answer a ping.
     NoPong,
-    /// It broke the protocol.
+    /// The client broke the protocol.
     Protocol,
-    /// It asked for too much at once.
+    /// The client exceeded the rate limit.
     Flood,
-    /// Its token is no longer good, or it never showed one in time.
+    /// The client's token has expired, or it did not send one in time.
     Expired,
-    /// It was told to go: by the operator's back end, or because it may not be here.
+    /// The operator's back end disconnected the client, or it has no permission.
     Disconnected,
-    /// A feed that it listened to was removed, or its network was put together anew.
+    /// A subscribed feed was removed, or its network was rebuilt.
     Changed,
-    /// The server made a mistake, and told of it in its log.
+    /// The server had an internal error, which is in its log.
     Fault,
 }
 
 impl CloseReason {
-    /// Each reason once.
+    /// All reasons.
     pub const ALL: [Self; 10] = [
         Self::Client,
         Self::Shutdown,
@@ -42,7 +42,7 @@ impl CloseReason {
         Self::Fault,
     ];
 
-    /// As in the label of a metric.
+    /// Returns the reason as a metric label.
     pub fn metric_label(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -59,7 +59,7 @@ impl CloseReason {
     }
 }
 
-/// Counters of all partitions.
+/// The counters of all partitions.
 #[derive(Debug, Default)]
 pub struct PartitionMetrics {
     pub(super) rows: Gauge,
@@ -70,27 +70,27 @@ pub struct PartitionMetrics {
 }
 
 impl PartitionMetrics {
-    /// Connections that the partitions own.
+    /// Returns the number of open connections.
     pub fn connection_count(&self) -> i64 {
         self.rows.get()
     }
 
-    /// How many ended for this reason.
+    /// Returns the number of connections that ended for this reason.
     pub fn closed_count(&self, why: CloseReason) -> u64 {
         self.closed[why as usize].get()
     }
 
-    /// How often a socket took less than it was given.
+    /// Returns the number of times that a socket did not accept all output.
     pub fn blocked_count(&self) -> u64 {
         self.blocked.get()
     }
 
-    /// Connections in the partitions' mailboxes.
+    /// Returns the number of connections in the partitions' mailboxes.
     pub fn pending_connections(&self) -> i64 {
         self.newcomers_waiting.get()
     }
 
-    /// Connections that wait for a place among those that are given a state.
+    /// Returns the number of connections that wait for a place to receive a state.
     pub fn pending_snapshots(&self) -> i64 {
         self.states_waiting.get()
     }

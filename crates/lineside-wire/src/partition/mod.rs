@@ -1,13 +1,13 @@
-//! Partitions: threads that own the sockets of sessions, and write what the hub has for them.
+//! Partitions: threads that own the sockets of sessions, and write the sessions' deliveries.
 //!
-//! A partition is one thread with one epoll. It has no task, no timer and no buffer for a connection that is
-//! idle; a row is a socket, a session and some words. Connections are brought to it, by mailbox, by whoever accepted
-//! them and read their requests. Its turn: newcomers; rooms with news, each in slices, in turn; sockets that
-//! can be read or take more; states, so many at a time; what is due.
+//! A partition is one thread with one epoll. An idle connection has no task, no timer and no buffer there: a row is a
+//! socket, a session and a few words. The thread that accepted a connection and read its request sends it to the
+//! partition's mailbox. A partition's turn: new connections; rooms with news, each in slices, in turn; sockets that
+//! can be read or accept more; a limited number of states; due events.
 //!
-//! - [`PartitionSet`]: all of them, and the workers that read states and check tokens
-//! - [`PendingConnection`]: a connection that is handed over
-//! - [`PartitionMetrics`], [`CloseReason`]: what became of them
+//! - [`PartitionSet`]: all partitions, and the workers that read states and check tokens
+//! - [`PendingConnection`]: a connection to be handed over
+//! - [`PartitionMetrics`], [`CloseReason`]: counts of connections and the reasons of their ends
 
 mod waker;
 mod drain;
@@ -45,57 +45,57 @@ use self::thread::{PartitionConfig, PartitionThread};
 use self::waker::PartitionWaker;
 use self::workers::WorkerThreads;
 
-/// A connection whose request has been read by somebody else, and what it asked for.
+/// A connection whose request has been read elsewhere, and its request.
 pub struct PendingConnection {
-    /// The socket, which must not block.
+    /// The socket, which must be non-blocking.
     pub socket: TcpStream,
-    /// What encrypts it, where hands were shaken.
+    /// The TLS state after the handshake, if the connection uses TLS.
     pub tls: Option<Box<rustls::ServerConnection>>,
-    /// What was read from it beyond the request, and decrypted.
+    /// Decrypted bytes that were read after the request.
     pub unread: Bytes,
-    /// The reply's head, written before anything else.
+    /// The head of the reply, written first.
     pub head: Bytes,
-    /// The whole reply where the node turns out to be full; then the connection is closed.
+    /// The whole reply to send if the node is full; then the connection is closed.
     pub refusal: Bytes,
-    /// What it asked for.
+    /// The requested transport.
     pub asks: TransportRequest,
-    /// Dropped when the connection is over: its place among those allowed.
+    /// The connection's place among those allowed; dropped when the connection ends.
     pub place: Box<dyn std::any::Any + Send>,
 }
 
-/// What a connection asked for.
+/// The transport that a connection requested.
 #[derive(Debug)]
 pub enum TransportRequest {
-    /// Server-sent events of these channels, which [`check`](crate::sse::check) has let pass.
+    /// Server-sent events of these channels, which [`check_channels`](crate::sse::check_channels) has accepted.
     Sse {
-        /// As the request names them.
+        /// The channels as named in the request.
         channels: Vec<Box<str>>,
-        /// As the client sent it.
+        /// The header as the client sent it.
         last_event_id: Option<Box<str>>,
-        /// Who it is.
+        /// The subscriber.
         reader: SseSubscriber,
     },
     /// The Centrifuge protocol over WebSocket; the head says 101.
     WebSocket {
-        /// How messages are written.
+        /// The format of messages.
         format: ProtocolFormat,
-        /// Messages may be compressed.
+        /// True if messages may be compressed.
         deflate: bool,
     },
 }
 
-/// How many threads there are.
+/// The numbers of threads, and the limits of sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct PartitionSetConfig {
-    /// Threads with sockets; at least one.
+    /// The threads with sockets; at least one.
     pub partitions: usize,
-    /// Threads that read states and check tokens; at least one.
+    /// The threads that read states and check tokens; at least one.
     pub workers: usize,
-    /// What a session over WebSocket may do.
+    /// The limits of a WebSocket session.
     pub sessions: SessionLimits,
 }
 
-/// All partitions of a node. Dropped, they close their connections and end.
+/// All partitions of a node. Dropping the set closes the connections and ends the threads.
 pub struct PartitionSet {
     inboxes: Vec<Sender<Box<PendingConnection>>>,
     alarms: Vec<Arc<PartitionWaker>>,
@@ -107,11 +107,11 @@ pub struct PartitionSet {
 }
 
 impl PartitionSet {
-    /// Starts the threads for the service's hub. `clock` tells the time by which sockets are judged: real time, whatever the hub's is.
-    /// `seed` decides what is random: pauses before a return, the phase of pings.
+    /// Starts the threads for the service's hub. `clock` measures the sockets' deadlines: real time, even if the hub
+    /// has another clock. `seed` determines the random values: reconnect delays and the phase of pings.
     ///
     /// # Errors
-    /// When the system has no thread or no poller left.
+    /// Returns an error if the system has no thread or no poller left.
     pub fn start_threads(
         service: &Arc<CentrifugeService>,
         clock: Arc<dyn Clock>,
@@ -146,10 +146,10 @@ impl PartitionSet {
         Ok(Self { inboxes, alarms, drain, next, threads, metrics, _workers: workers })
     }
 
-    /// Hands a connection to the partition whose turn it is.
+    /// Hands a connection to the next partition in turn.
     ///
     /// # Errors
-    /// The connection again, when its partition has more newcomers than it can take in, or has ended.
+    /// Returns the connection if the partition's mailbox is full, or if the partition has ended.
     pub fn adopt_connection(
         &self,
         newcomer: Box<PendingConnection>,
@@ -160,22 +160,22 @@ impl PartitionSet {
         Ok(())
     }
 
-    /// Lets all connections go, evenly over this time, and takes no new ones. Only the first call counts.
+    /// Closes all connections, evenly over this time, and accepts no new ones. Only the first call counts.
     pub fn drain_connections(&self, over: Duration) {
-        // A second word changes nothing.
+        // A second call changes nothing.
         _ = self.drain.set(over);
         self.alarms.iter().for_each(|alarm| alarm.wake_poll());
     }
 
-    /// Waits until the partitions have ended, which they do when they are [drained](Self::drain). Blocks.
+    /// Waits until the partitions have ended, which they do when they are [drained](Self::drain_connections). Blocks.
     pub fn join_threads(&self) {
         for thread in self.threads.lock().drain(..) {
-            // It has told of its panic itself.
+            // The panic hook has reported a panic already.
             _ = thread.join();
         }
     }
 
-    /// What they have done.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &PartitionMetrics {
         &self.metrics
     }

@@ -1,4 +1,4 @@
-//! A row's socket, with or without TLS.
+//! The socket of a connection, with or without TLS.
 
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::Shutdown;
@@ -15,45 +15,46 @@ use super::limits::{PIECES_MAX, TLS_BUFFER_BYTES};
 #[derive(Debug)]
 pub(super) struct ConnectionSocket {
     stream: TcpStream,
-    /// Bound: a record or two each way; one that is idle holds its keys.
+    /// Bound: a record or two in each direction; an idle connection holds only its keys.
     tls: Option<Box<ServerConnection>>,
 }
 
 impl ConnectionSocket {
-    /// Takes a socket that somebody else accepted, and shook hands on; it must not block.
+    /// Takes a socket that was accepted elsewhere, after its TLS handshake; it must be non-blocking.
     pub(super) fn new(stream: std::net::TcpStream, mut tls: Option<Box<ServerConnection>>) -> Self {
         if let Some(tls) = &mut tls {
             tls.set_buffer_limit(Some(TLS_BUFFER_BYTES));
         }
-        // A system without it tells of a reader's lag later.
+        // A system without this option shows a reader's lag later.
         #[cfg(target_os = "linux")]
         drop(socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT_BYTES));
         Self { stream: TcpStream::from_std(stream), tls }
     }
 
-    /// Has the system tell of it, both ways, at each change.
+    /// Registers the socket for readable and writable events, edge-triggered.
     pub(super) fn register_socket(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         registry.register(&mut self.stream, token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// Whether something may have been read from it, and decrypted, by whoever had it before.
+    /// Returns true if the previous owner may have read and decrypted input that is still buffered.
     pub(super) fn may_have_buffered(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// What can be read at once, as much as fits; 0 at its end. Less than fits means that there is no more.
+    /// Reads the available bytes, as many as fit; 0 at the end of the stream. Fewer than fit means that there are no
+    /// more.
     pub(super) fn read_bytes(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let Self { stream, tls } = self;
         let Some(tls) = tls else { return retry_interrupted(|| stream.read(into)) };
         let mut n = 0;
         while n < into.len() {
             match tls.reader().read(&mut into[n..]) {
-                // Its end was said, and is told once all before it has been.
+                // The peer has ended the stream; return 0 only after all bytes before it.
                 Ok(0) => break,
                 Ok(more) => n += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match retry_interrupted(|| tls.read_tls(stream)) {
-                        // Ended without a word: as over plain TCP.
+                        // The peer closed without a TLS close_notify: treated as over plain TCP.
                         Ok(0) => break,
                         Ok(_) => {
                             tls.process_new_packets().map_err(io::Error::other)?;
@@ -68,11 +69,12 @@ impl ConnectionSocket {
         Ok(n)
     }
 
-    /// Writes as many of the pieces as the socket takes, and cuts them off. How many bytes that were.
+    /// Writes as much of the pieces as the socket accepts, and cuts it off. Returns the number of bytes.
     pub(super) fn write_pieces(&mut self, pieces: &mut Vec<Bytes>) -> io::Result<usize> {
         let written = match &mut self.tls {
             Some(tls) => {
-                // No record is made that nobody takes: what lags stays whole and shared.
+                // Encrypts nothing while the socket has not accepted the earlier records: output that lags stays
+                // shared.
                 send_tls(tls, &mut self.stream)?;
                 write_gathered(pieces, |slices| tls.writer().write_vectored(slices))?
             }
@@ -87,19 +89,19 @@ impl ConnectionSocket {
         Ok(written)
     }
 
-    /// Sends what was written and encrypted, and not yet taken.
+    /// Sends the encrypted bytes that the socket has not accepted yet.
     pub(super) fn flush_tls(&mut self) -> io::Result<()> {
         self.tls.as_mut().map_or(Ok(()), |tls| send_tls(tls, &mut self.stream))
     }
 
-    /// Says that nothing more will be written.
+    /// Shuts down the write side.
     pub(super) fn shutdown_write(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
-            // One that takes nothing more hears it from TCP.
+            // If the socket accepts no more, TCP tells the peer.
             _ = send_tls(tls, &mut self.stream);
         }
-        // One that is broken already needs no end.
+        // A broken connection needs no shutdown.
         _ = self.stream.shutdown(Shutdown::Write);
     }
 }
@@ -134,7 +136,7 @@ fn retry_interrupted(mut step: impl FnMut() -> io::Result<usize>) -> io::Result<
     }
 }
 
-/// Takes so many bytes off the front.
+/// Cuts `bytes` bytes off the front.
 fn cut_front(pieces: &mut Vec<Bytes>, mut bytes: usize) {
     let mut whole = 0;
     for piece in pieces.iter_mut() {

@@ -1,4 +1,4 @@
-//! A partition's thread: its turn, and what it does in it.
+//! A partition's thread: its event loop and the steps of a turn.
 
 mod arrival;
 
@@ -29,7 +29,7 @@ use super::waker::{ALARM, CheckedTokens, PartitionWaker};
 use super::workers::WorkerThreads;
 use crate::centrifuge::CentrifugeService;
 
-/// What a partition is given.
+/// The parameters of a partition.
 pub(super) struct PartitionConfig {
     pub(super) service: Arc<CentrifugeService>,
     pub(super) sessions: SessionLimits,
@@ -53,25 +53,25 @@ pub(super) struct PartitionThread {
     audience: PartitionListener,
     rows: Slab<Connection>,
     passes: FanoutScheduler,
-    /// With more to write than one slice. Bound: each row once.
+    /// The connections with more to write than one slice. Bound: each row once.
     busy: VecDeque<u32>,
-    /// That go on where they stopped short. Bound: each row once per turn.
+    /// The connections to resume. Bound: each row once per turn.
     resuming: Vec<u32>,
-    /// That are to be read further, and whether the other side has closed. Bound: each row once per turn.
+    /// The connections to read further, and true if the other side has closed. Bound: each row once per turn.
     unread: Vec<(u32, bool)>,
-    /// Rows that wait for a place among those that are given a state. Bound: each row once.
+    /// The connections that wait for a place to receive a state. Bound: each row once.
     state_queue: VecDeque<u32>,
-    /// Rows that are given a state.
+    /// The number of connections that receive a state.
     n_states: usize,
     wheel: TimerWheel,
     rng: fastrand::Rng,
     tools: ConnectionScratch,
     workers: Arc<WorkerThreads>,
-    /// Rows whose tokens have been checked.
+    /// The rows whose tokens have been checked.
     checked: Arc<CheckedTokens>,
     service: Arc<CentrifugeService>,
     sessions: SessionLimits,
-    /// What is read, kept from one row to the next.
+    /// The read buffer, shared by all rows.
     read: Box<[u8]>,
 }
 
@@ -115,8 +115,8 @@ impl PartitionThread {
         self.alarm.clone()
     }
 
-    /// Works until it has been drained. After a fault of ours, which the panic hook has told of, it goes on without the
-    /// connections that it had: their clients come back.
+    /// Runs until it has been drained. After a panic, which the panic hook reports, it continues without its
+    /// connections: their clients reconnect.
     pub(super) fn run_until_drained(mut self) {
         while panic::catch_unwind(AssertUnwindSafe(|| self.run_event_loop())).is_err() {
             self.restart_after_panic();
@@ -145,7 +145,7 @@ impl PartitionThread {
             match self.poll.poll(&mut events, Some(timeout)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // Only a poller that is broken says anything else; without it nobody can be served.
+                // Only a broken poller returns another error; no connection can be served without it.
                 Err(_) => return,
             }
             self.accept_pending();
@@ -197,7 +197,7 @@ impl PartitionThread {
         timeout
     }
 
-    /// Goes on with the rooms that have news.
+    /// Continues with the rooms that have news.
     fn write_ready_rooms(&mut self) {
         let mut seats: Vec<SubscriberSlot> = Vec::new();
         for _ in 0..SLICES_PER_TURN {
@@ -207,7 +207,7 @@ impl PartitionThread {
             if seats.is_empty() && !self.passes.has_running_pass() {
                 return;
             }
-            // All of them first: what is not at hand of one is fetched while the next is looked at.
+            // Notes all subscriptions first: one row's memory is fetched while the next row is handled.
             for seat in &seats {
                 if let Some(row) = self.rows.get_mut(seat.row as usize) {
                     row.transport.session().note_news(seat.subscription);
@@ -219,7 +219,7 @@ impl PartitionThread {
         }
     }
 
-    /// Writes what a row has, now if that is news, and in turn with others if it is a state.
+    /// Writes a connection's output: news now, a state in turn with others.
     fn write_or_queue(&mut self, number: u32, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         if row.transport.session().is_receiving_state() {
@@ -229,7 +229,7 @@ impl PartitionThread {
         }
     }
 
-    /// Writes what a row has when it is its turn.
+    /// Queues a connection to write its output in turn.
     fn queue_write(&mut self, number: u32) {
         if let Some(row) = self.rows.get_mut(number as usize)
             && !row.is_busy
@@ -239,7 +239,7 @@ impl PartitionThread {
         }
     }
 
-    /// Writes what a row has.
+    /// Writes a connection's output.
     fn write_connection(&mut self, number: u32, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         let had_state = row.has_state_place;
@@ -266,7 +266,8 @@ impl PartitionThread {
         }
     }
 
-    /// A row's socket has taken everything: it is given no state any more, and can be read again.
+    /// Handles a connection whose socket has accepted everything: its state transfer has ended, and it can be read
+    /// again.
     fn note_drained(&mut self, number: u32) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         if row.has_state_place && !row.transport.session().is_receiving_state() {
@@ -276,12 +277,12 @@ impl PartitionThread {
         if row.is_waiting_for_drain() {
             self.resuming.push(number);
         } else if std::mem::take(&mut row.is_put_off) {
-            // Whether it has been closed meanwhile is found by reading on.
+            // Reading on shows if the other side has closed meanwhile.
             self.unread.push((number, true));
         }
     }
 
-    /// Sees to it that the row is looked at when its next deadline has passed.
+    /// Schedules the connection for its next deadline.
     fn schedule_deadline(&mut self, number: u32) {
         if let Some(row) = self.rows.get_mut(number as usize) {
             let due = row.next_due();
@@ -300,12 +301,12 @@ impl PartitionThread {
             self.queue_write(number);
         }
         if event.is_readable() || event.is_read_closed() || event.is_error() {
-            // What comes after this is told of again.
+            // Later input causes another event.
             self.read_connection(number, event.is_read_closed(), now);
         }
     }
 
-    /// Reads what is there, up to a slice; what is left has its turn later, as has the end if it `is_closed`.
+    /// Reads the available input, up to a slice. The rest is read later, and so is the end if the peer `is_closed`.
     fn read_connection(&mut self, number: u32, is_closed: bool, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         if row.is_read_paused() {
@@ -321,7 +322,7 @@ impl PartitionThread {
                 let mut read = std::mem::take(&mut self.read);
                 self.receive_bytes(number, &mut read[..n], now);
                 self.read = read;
-                // Less than was asked for is all there was.
+                // Fewer bytes than fit were all that was there.
                 if n == self.read.len() || is_closed {
                     self.unread.push((number, is_closed));
                 }
@@ -340,7 +341,7 @@ impl PartitionThread {
         }
     }
 
-    /// Has a worker check a token, after which the row goes on.
+    /// Lets a worker check a token, after which the connection is resumed.
     fn check_token(&mut self, number: u32, token: Option<Box<str>>) {
         let row = self.rows.get(number as usize);
         if let Some(token) = token
@@ -354,7 +355,7 @@ impl PartitionThread {
         }
     }
 
-    /// Lets rows go on that waited for their socket or for a worker.
+    /// Resumes connections that waited for their socket or for a worker.
     fn resume_connections(&mut self, now: Duration) {
         for (number, id) in self.checked.take_checked() {
             let row = self.rows.get(number as usize);
@@ -380,7 +381,7 @@ impl PartitionThread {
         }
     }
 
-    /// Goes on with those who have much to write, or could not.
+    /// Continues with connections that have much to write, or could not write.
     fn continue_writes(&mut self, now: Duration) {
         for _ in 0..self.busy.len().min(BUSY_PER_TURN) {
             let Some(number) = self.busy.pop_front() else { return };
@@ -390,12 +391,12 @@ impl PartitionThread {
             }
         }
         if self.n_states > 0 {
-            // What is published meanwhile comes from threads that may share this one's core.
+            // Publishers' threads may share this one's core.
             std::thread::yield_now();
         }
     }
 
-    /// Gives places that are free to those who wait for a state.
+    /// Gives free places to connections that wait for a state.
     fn grant_state_slots(&mut self) {
         let free = STATES_AT_ONCE.saturating_sub(self.n_states);
         for _ in 0..self.state_queue.len().min(free) {
@@ -412,7 +413,7 @@ impl PartitionThread {
         let mut due = Vec::new();
         self.wheel.take_due_rows(now, &mut due);
         for (number, second) in due {
-            // One that was entered again for another second has nothing to do in this one.
+            // A row that was scheduled for another second has nothing to do in this one.
             let Some(row) = self.rows.get_mut(number as usize).filter(|row| row.due == second)
             else {
                 continue;
@@ -426,7 +427,7 @@ impl PartitionThread {
         }
     }
 
-    /// Lets go of as many rows as the time since the drain began asks for.
+    /// Closes as many connections as the drain schedule asks for.
     fn close_for_drain(&mut self, now: Duration) {
         if self.draining.is_none()
             && let Some(over) = self.drain.get()

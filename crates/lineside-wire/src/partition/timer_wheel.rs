@@ -1,17 +1,17 @@
-//! What is due when: one wheel of slots of a second for all rows of a partition.
+//! A timer wheel: slots of one second for all rows of a partition.
 //!
-//! A row stands in it once, at the earliest of its deadlines; when that moves to an earlier second the row is
-//! entered again, and the later entry finds nothing to do. So a row costs nothing between its deadlines.
+//! A row is scheduled once, at the earliest of its deadlines. If that moves to an earlier second, the row is scheduled
+//! again, and the later entry does nothing. So a row costs nothing between its deadlines.
 
 use std::time::Duration;
 
-/// Seconds ahead that can be told apart; what is due later is looked at after as many and entered again.
+/// The range of the wheel in seconds; a row that is due later is checked after that time and scheduled again.
 const SLOTS: u32 = 32;
 
 #[derive(Debug)]
 pub(super) struct TimerWheel {
     slots: [Vec<u32>; SLOTS as usize],
-    /// The second that was looked at last.
+    /// The last second that was handled.
     at: u32,
 }
 
@@ -20,7 +20,7 @@ impl TimerWheel {
         Self { slots: std::array::from_fn(|_| Vec::new()), at: to_second(now) }
     }
 
-    /// Enters a row for the second after `due`, or for the farthest that there is. Returns the second.
+    /// Schedules a row for the second after `due`, or for the last second of the wheel. Returns the second.
     pub(super) fn schedule_row(&mut self, row: u32, due: Duration) -> u32 {
         let due = to_second(due).saturating_add(1);
         let due = due.clamp(self.at + 1, self.at + SLOTS - 1);
@@ -28,10 +28,10 @@ impl TimerWheel {
         due
     }
 
-    /// Adds the rows that stand at a second up to `now`, each with its second.
+    /// Adds the rows scheduled up to `now`, each with its second.
     pub(super) fn take_due_rows(&mut self, now: Duration, into: &mut Vec<(u32, u32)>) {
         let now = to_second(now);
-        // After a long sleep each slot is looked at once.
+        // After a long sleep each slot is visited once.
         let from = self.at.max(now.saturating_sub(SLOTS)) + 1;
         for at in from..=now {
             self.at = at;
@@ -40,7 +40,7 @@ impl TimerWheel {
         self.at = self.at.max(now);
     }
 
-    /// How long until the next second is over.
+    /// Returns the time until the next second ends.
     pub(super) fn until_next_second(&self, now: Duration) -> Duration {
         Duration::from_secs(u64::from(self.at) + 1).saturating_sub(now)
     }

@@ -1,4 +1,4 @@
-//! What is spoken over a row's socket.
+//! The transport of a connection: the protocol over its socket.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use crate::centrifuge::codes::{self, DisconnectCode};
 use crate::centrifuge::{CentrifugeConnection, ConnectionClose, ReceiveOutcome, ThreadCodecs};
 use crate::sse::SseConnection;
 
-/// What a partition's rows speak.
+/// A connection's protocol.
 #[derive(Debug)]
 pub(super) enum ConnectionTransport {
     Sse(SseConnection),
     WebSocket(Box<CentrifugeConnection>),
 }
 
-/// How a connection ends, and what is said last.
+/// The end of a connection: the reason and the last output.
 #[derive(Debug)]
 pub(super) struct ConnectionEnding {
     pub(super) why: CloseReason,
     pub(super) last: Option<Bytes>,
 }
 
-/// How it goes on after something was received. Not to be printed: tokens are nobody else's business.
+/// The next step after input was processed. Not `Debug`, because it may contain a token.
 pub(super) enum ReceiveStep {
-    /// More may be received.
+    /// More input may be received.
     Ready,
-    /// Nothing is to be received until the socket has taken the replies and the row was resumed.
+    /// Nothing may be received until the socket has accepted the replies and the connection was resumed.
     WhenDrained,
-    /// Nothing is to be received until a worker has checked this token and the row was resumed.
+    /// Nothing may be received until a worker has checked this token and the connection was resumed.
     WhenChecked(Box<str>),
-    /// It is over.
+    /// The connection must end.
     End(ConnectionEnding),
 }
 
@@ -46,7 +46,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// The connection's name, where it has one.
+    /// Returns the connection's id, if it has one.
     pub(super) fn connection_id(&self) -> Option<&Arc<str>> {
         match self {
             Self::Sse(_) => None,
@@ -54,8 +54,8 @@ impl ConnectionTransport {
         }
     }
 
-    /// Adds the pieces of the next message, or several messages as one piece; false when there is none now. Bound:
-    /// four pieces.
+    /// Adds the pieces of the next message, or of several messages as one piece; returns false if there is none now.
+    /// Bound: four pieces.
     pub(super) fn next_message(
         &mut self,
         into: &mut Vec<Bytes>,
@@ -67,10 +67,10 @@ impl ConnectionTransport {
         }
     }
 
-    /// How it ends by itself, if it does.
+    /// Returns the end of the connection, if the protocol has ended it.
     pub(super) fn own_ending(&self) -> Option<ConnectionEnding> {
         match self {
-            // What a reader is told of it has been said as an event.
+            // The stream has already sent the reason.
             Self::Sse(row) => row.close_reason().map(|why| ConnectionEnding { why, last: None }),
             Self::WebSocket(connection) => {
                 connection.as_client().pending_close().map(ending_from_close)
@@ -78,7 +78,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// Takes what the client sent; replies are added to `out`.
+    /// Processes input; adds replies to `out`.
     pub(super) fn receive_bytes(
         &mut self,
         bytes: &mut [u8],
@@ -87,7 +87,7 @@ impl ConnectionTransport {
         out: &mut VecDeque<Bytes>,
     ) -> ReceiveStep {
         match self {
-            // Whatever a client says after its request is not for us: the connection ends with the stream.
+            // Input after the request is ignored: the connection ends with the stream.
             Self::Sse(row) => match row.note_input(bytes.len()) {
                 true => ReceiveStep::Ready,
                 false => ReceiveStep::End(ConnectionEnding { why: CloseReason::Flood, last: None }),
@@ -98,7 +98,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// Goes on where receiving stopped short.
+    /// Continues where receiving stopped.
     pub(super) fn resume_receiving(
         &mut self,
         now: Duration,
@@ -113,7 +113,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// Adds what shows that the connection lives.
+    /// Adds a ping or heartbeat.
     pub(super) fn write_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>) {
         match self {
             Self::Sse(row) => out.push_back(row.next_heartbeat()),
@@ -121,10 +121,10 @@ impl ConnectionTransport {
         }
     }
 
-    /// What is said last when the connection is ended from outside.
+    /// Returns the last message of a connection that the server closes.
     pub(super) fn closing_message(&self, why: CloseReason) -> Option<Bytes> {
         match self {
-            // The client comes back by itself, with its last id.
+            // The client reconnects by itself, with its last id.
             Self::Sse(_) => None,
             Self::WebSocket(_) => {
                 Some(ConnectionClose::from(disconnect_for_reason(why)).close_frame())
@@ -132,7 +132,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// Whether the client is to close its side, too, before the socket is closed.
+    /// Returns true if the client must close its side before the socket is closed.
     pub(super) fn waits_for_peer_close(&self, why: CloseReason) -> bool {
         match self {
             Self::Sse(_) => false,
@@ -140,7 +140,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// Sees to what is due.
+    /// Handles due events; returns the end of the connection, if there is one.
     pub(super) fn handle_due(
         &mut self,
         now: Duration,
@@ -156,7 +156,7 @@ impl ConnectionTransport {
         }
     }
 
-    /// When something is due that [`look_in`](Self::handle_due) sees to.
+    /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
     pub(super) fn next_due(&self) -> Option<Duration> {
         match self {
             Self::Sse(row) => row.expires_at(),
@@ -178,7 +178,7 @@ fn ending_from_close(close: &ConnectionClose) -> ConnectionEnding {
     ConnectionEnding { why: reason_from_code(close.code), last: Some(close.close_frame()) }
 }
 
-/// What a close code says about why.
+/// Returns the reason for a close code.
 fn reason_from_code(code: u16) -> CloseReason {
     let is = |disconnect: &DisconnectCode| code == disconnect.code;
     match code {
@@ -188,14 +188,14 @@ fn reason_from_code(code: u16) -> CloseReason {
         _ if is(&codes::FLOOD) => CloseReason::Flood,
         _ if is(&codes::EXPIRED) => CloseReason::Expired,
         _ if is(&codes::BAD_MESSAGE) => CloseReason::Protocol,
-        // What a WebSocket says of broken frames; 1000 and 1001 are how clients go.
+        // The codes for broken WebSocket frames; clients leave with 1000 or 1001.
         1002..=1015 => CloseReason::Protocol,
         1000..=1001 => CloseReason::Client,
         _ => CloseReason::Disconnected,
     }
 }
 
-/// What a client is told.
+/// Returns the close code that a client gets.
 fn disconnect_for_reason(why: CloseReason) -> &'static DisconnectCode {
     match why {
         CloseReason::Shutdown | CloseReason::Client => &codes::SHUTDOWN,

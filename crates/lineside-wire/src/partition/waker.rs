@@ -1,4 +1,4 @@
-//! How a partition is woken that sleeps in its poller.
+//! The waker of a partition that sleeps in its poller.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use lineside_hub::Listener;
 use mio::{Poll, Token};
 use parking_lot::Mutex;
 
-/// The token under which the poller tells of it.
+/// The poller's token of the waker.
 pub(super) const ALARM: Token = Token(usize::MAX);
 
 /// Wakes a partition that sleeps in its poller.
@@ -21,7 +21,7 @@ impl PartitionWaker {
     }
 
     pub(super) fn wake_poll(&self) {
-        // It fails only when its poller is gone, and with it the partition.
+        // Fails only if the poller is gone, and with it the partition.
         _ = self.0.wake();
     }
 }
@@ -38,9 +38,9 @@ impl Wake for PartitionWaker {
     }
 }
 
-/// What workers tell of tokens that they have checked.
+/// The workers' reports of checked tokens.
 pub(super) struct CheckedTokens {
-    /// Rows, and the connections' names: a row may be another's by now. Bound: each row once.
+    /// The rows, with the connections' ids, because a row may have been reused. Bound: each row once.
     rows: Mutex<Vec<(u32, Arc<str>)>>,
     alarm: Arc<PartitionWaker>,
 }
@@ -50,7 +50,7 @@ impl CheckedTokens {
         Self { rows: Mutex::default(), alarm }
     }
 
-    /// Those that were checked since the last call.
+    /// Returns the reports since the last call.
     pub(super) fn take_checked(&self) -> Vec<(u32, Arc<str>)> {
         std::mem::take(&mut *self.rows.lock())
     }

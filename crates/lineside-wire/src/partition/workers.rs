@@ -1,4 +1,4 @@
-//! The few threads that do for partitions what takes long.
+//! The worker threads that run slow jobs for partitions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A bounded number of threads, and what they have to do. Dropped, they end; what they had not begun is dropped.
+/// A fixed number of threads and their jobs. Dropping it ends the threads and drops the jobs that have not started.
 pub(super) struct WorkerThreads {
     shared: Arc<WorkerShared>,
 }
@@ -23,7 +23,7 @@ struct WorkerShared {
 
 #[derive(Default)]
 struct PendingJobs {
-    /// Bound: who hands in has at most one under way for each room or row.
+    /// Bound: the callers have at most one job per room or row in progress.
     jobs: VecDeque<Job>,
     is_over: bool,
 }
@@ -44,7 +44,7 @@ impl WorkerShared {
     fn run_jobs(&self) {
         while let Some(job) = self.next_job() {
             let _at = stage::enter_stage(WorkStage::Assist);
-            // A job that panics has been told of by the panic hook; the others must go on.
+            // The panic hook has reported a panicking job; the other jobs must run.
             _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         }
     }

@@ -1,5 +1,5 @@
-//! An event stream without its socket: what is next to be sent, and why no more will be. A partition's row is one,
-//! and [`SseStream`](super::SseStream) holds one.
+//! An event stream without its socket: the next events, and the reason of its end. A partition's row is such a stream,
+//! and [`SseStream`](super::SseStream) contains one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::open::subscribe_all;
 use super::{CHANNELS_MAX, LastEventId, OpenError, RETRY_MILLIS, event};
 use crate::partition::CloseReason;
 
-/// Who reads a stream; by default nobody in particular, for as long as it likes.
+/// The subscriber of a stream; anonymous and without expiry by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseSubscriber {
-    /// The user; empty if nobody is known.
+    /// The user; empty for an anonymous subscriber.
     pub user: Arc<str>,
-    /// How long its token is good yet; the stream ends then.
+    /// The remaining lifetime of the token; the stream ends with it.
     pub lives: Option<Duration>,
 }
 
@@ -24,17 +24,17 @@ pub struct SseSubscriber {
 #[derive(Debug)]
 pub(crate) struct SseConnection {
     session: Session,
-    /// As of the last heartbeat.
+    /// The id at the last heartbeat.
     id_at_beat: Option<Box<str>>,
-    /// On the clock of who calls.
+    /// The expiry, on the caller's clock.
     expires: Option<Duration>,
     ended: Option<CloseReason>,
-    /// What its client has said since its request, in bytes.
+    /// The bytes that the client has sent since its request.
     heard: usize,
 }
 
 impl SseConnection {
-    /// For a partition: subscribes, and gives what the client is sent first.
+    /// Opens a connection for a partition: subscribes, and returns the first output.
     pub(crate) fn open_connection(
         audience: &PartitionListener,
         row: u32,
@@ -48,7 +48,7 @@ impl SseConnection {
         Ok((row, event::encode_retry(rng.u64(RETRY_MILLIS))))
     }
 
-    /// Subscribes a session that has no subscriptions yet.
+    /// Subscribes a session without subscriptions.
     pub(super) fn subscribe_session(
         hub: &Hub,
         mut session: Session,
@@ -75,7 +75,8 @@ impl SseConnection {
         &self.session
     }
 
-    /// Adds the pieces of the next event, or of several; false when there is none now, or no more.
+    /// Adds the pieces of the next event, or of several; returns false if there is none now, or if the stream has
+    /// ended.
     pub(crate) fn next_event(&mut self, into: &mut Vec<Bytes>, runs: &mut RunCache) -> bool {
         while self.ended.is_none() {
             if let Some(run) = event::next_encoded_run(&mut self.session, runs) {
@@ -96,30 +97,30 @@ impl SseConnection {
         false
     }
 
-    /// Why no event will come any more.
+    /// Returns the reason if the stream has ended.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         self.ended
     }
 
-    /// When its reader's token is not good any more; `None` where that is never, or it has ended already.
+    /// Returns the expiry of the subscriber's token; `None` if it does not expire or the stream has ended.
     pub(crate) fn expires_at(&self) -> Option<Duration> {
         self.expires.filter(|_| self.ended.is_none())
     }
 
-    /// Ends it where its reader's token has expired, with what is said of it.
+    /// Ends the stream if the subscriber's token has expired; returns the last output.
     pub(crate) fn close_if_expired(&mut self, now: Duration) -> Option<Bytes> {
         self.expires_at().filter(|due| *due <= now)?;
         self.ended = Some(CloseReason::Expired);
         Some(event::EXPIRED)
     }
 
-    /// Takes note of what the client says after its request, which is for nobody. False when that is too much.
+    /// Counts input after the request, which is ignored. Returns false if it exceeds the limit.
     pub(crate) fn note_input(&mut self, bytes: usize) -> bool {
         self.heard = self.heard.saturating_add(bytes);
         self.heard <= HEARD_BYTES_MAX
     }
 
-    /// What shows that the connection lives; with the id where it has moved on since the last time.
+    /// Returns a heartbeat, with the id if it has changed since the last one.
     pub(crate) fn next_heartbeat(&mut self) -> Bytes {
         let id = event::encode_id(&mut self.session);
         let moved = id.as_deref() != self.id_at_beat.as_deref();
@@ -129,8 +130,9 @@ impl SseConnection {
     }
 }
 
-/// What a client may say after its request, in bytes: some send the next one although it is never answered.
+/// The bytes that a client may send after its request: some clients send the next request although it is never
+/// answered.
 const HEARD_BYTES_MAX: usize = 64 << 10;
 
-/// What a stream's session may do.
+/// The limits of a stream's session.
 pub(super) const LIMITS: SessionLimits = SessionLimits { channels_max: CHANNELS_MAX };

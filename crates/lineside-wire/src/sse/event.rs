@@ -1,4 +1,4 @@
-//! One delivery as an event: framed once per publication, states spliced without copying them.
+//! The encoding of a delivery as an event: a publication is framed once, a state's part is sent without a copy.
 
 use std::fmt::Write as _;
 
@@ -15,17 +15,17 @@ use crate::partition::CloseReason;
 /// The pieces of one event, in order. Bound: head, data and tail.
 pub(super) type Pieces = [Bytes; 3];
 
-/// How long a client is to wait before it reconnects. The line begins the block of the first event: by itself it would be a
-/// block without data, which some clients hand on as an empty event.
+/// Returns the `retry:` line with the client's reconnect delay. The line starts the block of the first event: alone it
+/// would be a block without data, which some clients report as an empty event.
 pub(super) fn encode_retry(millis: u64) -> Bytes {
     format!("retry: {millis}\n").into()
 }
 
-/// A comment line, and the id where it has moved on without an event: a client whose channels were quiet then comes back from
-/// where its network is, not from where its last event was.
+/// Returns a comment line, with the id if it has changed without an event: a client whose channels were quiet then
+/// resumes from its network's current position, not from its last event.
 ///
-/// Only the id ends a block: `EventSource` takes it at the end of one. Some clients hand on each block as an event, so a comment
-/// alone is none.
+/// Only the id ends a block, because `EventSource` takes it at the end of one. Some clients report each block as an
+/// event, so a comment alone does not end one.
 pub(super) fn encode_heartbeat(id: Option<&str>) -> Bytes {
     match id {
         Some(id) => format!(":\nid: {id}\n\n").into(),
@@ -33,10 +33,10 @@ pub(super) fn encode_heartbeat(id: Option<&str>) -> Bytes {
     }
 }
 
-/// What is said last, for who reads it by eye, to a reader whose token is not good any more.
+/// The last comment to a subscriber whose token has expired, for people who read the stream.
 pub(super) const EXPIRED: Bytes = Bytes::from_static(b": expired: the token has expired\n");
 
-/// Why the stream ends, if the delivery says that it does, and the same for who reads it by eye.
+/// Returns the reason and a comment for people who read the stream, if the delivery ends the stream.
 pub(super) fn encode_end(delivery: &Delivery) -> Option<(CloseReason, Bytes)> {
     match delivery {
         Delivery::Ended { why: SubscriptionEnd::Slow, .. } => {
@@ -50,7 +50,7 @@ pub(super) fn encode_end(delivery: &Delivery) -> Option<(CloseReason, Bytes)> {
             let said = b": changed: the operator changed which feeds there are\n";
             Some((CloseReason::Changed, Bytes::from_static(said)))
         }
-        // A stream has no id by which it could be named or spared.
+        // A stream has no client id that an order could name or exclude.
         Delivery::Disconnect { order, .. } if order.applies_to_client("") => {
             let reason = order.reason.replace(['\n', '\r'], " ");
             Some((CloseReason::Disconnected, format!(": disconnected: {reason}\n").into()))
@@ -59,7 +59,7 @@ pub(super) fn encode_end(delivery: &Delivery) -> Option<(CloseReason, Bytes)> {
     }
 }
 
-/// What the client holds, as an id; `None` when that is nothing.
+/// Returns the client's positions as an id; `None` if there are none.
 pub(super) fn encode_id(session: &mut Session) -> Option<String> {
     let mut id = String::new();
     for (name, position) in session.held_positions() {
@@ -69,7 +69,7 @@ pub(super) fn encode_id(session: &mut Session) -> Option<String> {
     (!id.is_empty()).then_some(id)
 }
 
-/// Encodes what the session has just delivered; `None` for an end, or for what this protocol has no words for.
+/// Encodes the session's last delivery; returns `None` for an end, or for a delivery that SSE has no event for.
 pub(super) fn encode_delivery(delivery: &Delivery, session: &mut Session) -> Option<Pieces> {
     match delivery {
         Delivery::Publication { channel, epoch, publication }
@@ -94,13 +94,13 @@ pub(super) fn encode_delivery(delivery: &Delivery, session: &mut Session) -> Opt
     }
 }
 
-/// The events that come next on a connection with one channel, as for all such.
+/// Returns the next events on a connection with one channel, as one shared piece.
 pub(super) fn next_encoded_run(session: &mut Session, runs: &mut RunCache) -> Option<Bytes> {
     let alone = session.subscription_count() == 1;
     alone.then(|| session.next_run(SSE_EVENT, runs, |it| encode_single_channel(&it))).flatten()
 }
 
-/// The only channel of its connection: then the id is the same for all such, and so is the event.
+/// Encodes a publication for connections with only this channel: they have equal ids, and so equal events.
 fn encode_single_channel(framing: &FrameInput<'_>) -> Bytes {
     let FrameInput { channel, sequence, position, publication } = framing;
     let make = |data: &Bytes| {
@@ -125,7 +125,7 @@ fn encode_publication(
     frame.freeze()
 }
 
-/// The part's own bytes go out as they are; only what is around them is made for this connection.
+/// Encodes a state's part: its bytes are sent unchanged, and only the bytes around them are made for this connection.
 fn encode_state_part(
     channel: &Channel,
     state: &EncodedState,
@@ -140,7 +140,7 @@ fn encode_state_part(
     let mut data = single_line_part(&state.parts()[part]);
     if gap && data.starts_with(b"{") {
         data = data.slice(1..);
-        // An object without members takes no comma.
+        // An empty object takes no comma.
         let empty = data.first().is_some_and(|byte| *byte == b'}');
         head.extend_from_slice(if empty { b"{\"gap\":true" } else { b"{\"gap\":true," });
     }
@@ -149,7 +149,7 @@ fn encode_state_part(
     [head.freeze(), data, end.freeze()]
 }
 
-/// Where the data needs no change, the slot holds the same bytes and no copy.
+/// Returns the part's data on one line; the slot shares the bytes if they need no change.
 fn single_line_part(part: &FramedPayload) -> Bytes {
     part.frame_in_slot(SSE_DATA, json::to_single_line).clone()
 }

@@ -1,19 +1,18 @@
-//! Reading `Last-Event-ID` back: `city@0k3v9xq2:57,area/u09t@7zzt04aa:3`.
+//! Parser of `Last-Event-ID`: `city@0k3v9xq2:57,area/u09t@7zzt04aa:3`.
 //!
-//! It comes from clients, so whatever is not an entry is passed over: for that sequence the client is
-//! then taken as new, which is always right.
+//! The header comes from clients, so invalid entries are skipped: the client then counts as new for that sequence,
+//! which is always correct.
 
 use lineside_hub::Position;
 
 use super::{CHANNELS_MAX, LAST_EVENT_ID_BYTES_MAX};
 
-/// What a client says it holds, by sequence. Bound: [`CHANNELS_MAX`] entries.
+/// The client's positions, by sequence. Bound: [`CHANNELS_MAX`] entries.
 #[derive(Clone, Debug, Default)]
 pub struct LastEventId(Vec<(Box<str>, Position)>);
 
 impl LastEventId {
-    /// Reads what can be read. Of several entries for one sequence none counts: who is in two places
-    /// is in neither for sure.
+    /// Parses the valid entries. If a sequence has several entries, none counts, because none is certain.
     pub fn parse_header(text: &str) -> Self {
         let end = text.floor_char_boundary(LAST_EVENT_ID_BYTES_MAX);
         let entries = text[..end].split(',').take(CHANNELS_MAX).filter_map(parse_entry);
@@ -23,20 +22,20 @@ impl LastEventId {
         Self(once.flatten().cloned().collect())
     }
 
-    /// The position listed for a sequence.
+    /// Returns the position listed for a sequence.
     pub fn find_position(&self, sequence: &str) -> Option<Position> {
         let index = self.0.binary_search_by(|(name, _)| (**name).cmp(sequence)).ok()?;
         Some(self.0[index].1)
     }
 
-    /// Whether nothing is listed.
+    /// Returns true if there are no positions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 fn parse_entry(entry: &str) -> Option<(Box<str>, Position)> {
-    // The last `@`: a name may hold one, a position does not.
+    // Splits at the last `@`: a name may contain one, a position does not.
     let (name, position) = entry.trim().rsplit_once('@')?;
     Some((name.into(), position.parse().ok()?))
 }

@@ -1,12 +1,12 @@
 //! Server-sent events (WHATWG HTML §9.2): `GET /events?channel=…&channel=…`.
 //!
-//! An event is `data: {"channel","epoch","offset"?,"data"}` and, as soon as the client holds something
-//! it could resume from, `id: <network or channel>@<epoch>:<offset>,…`, one entry per sequence. No
-//! `event:` field, so `onmessage` sees all.
+//! An event is `data: {"channel","epoch","offset"?,"data"}`. As soon as the client could resume, it also has `id:
+//! <network or channel>@<epoch>:<offset>,…`, one entry per sequence. There is no `event:` field, so `onmessage`
+//! receives all events.
 //!
-//! The id after an event says what the client holds *once it has that event*. A browser keeps the last
-//! id it saw and comes back with it, wherever the connection was cut; [`Session::held`] sees to it that
-//! this is a position from which nothing is missed on any of the sequence's channels.
+//! The id of an event is the client's position *after that event*. A browser remembers its last id and reconnects with
+//! it, wherever the connection was cut. [`Session::held`] guarantees that the position misses nothing on any of the
+//! sequence's channels.
 //!
 //! [`Session::held`]: lineside_hub::Session::held_positions
 
@@ -25,15 +25,15 @@ pub use stream::SseStream;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Most channels in one connection.
+/// The largest number of channels in one connection.
 pub const CHANNELS_MAX: usize = 64;
 
-/// How often a comment shows that the connection lives.
+/// The interval of heartbeats.
 pub const HEARTBEAT_INTERVAL: Duration = crate::centrifuge::PING_INTERVAL;
 
-/// How long a client is asked to wait before it reconnects, in milliseconds; random, so that clients
-/// that lost their server together do not come back together.
+/// The range of the reconnect delay in milliseconds; random, so that clients that lost their server together do not
+/// reconnect together.
 pub const RETRY_MILLIS: RangeInclusive<u64> = 1_000..=5_000;
 
-/// Longest `Last-Event-ID` that is read; what comes after is ignored.
+/// The largest `Last-Event-ID` that is read, in bytes; the rest is ignored.
 pub const LAST_EVENT_ID_BYTES_MAX: usize = 48 << 10;

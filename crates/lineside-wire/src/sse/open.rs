@@ -1,16 +1,16 @@
-//! From a request to subscriptions, or to the reason why not.
+//! Opening a stream: from a request to subscriptions, or to an error.
 
 use lineside_hub::{BadChannel, Channel, Hub, ResolveError, Session, SubscribeError};
 
 use super::{CHANNELS_MAX, LastEventId};
 
-/// Why a connection cannot be opened. The text names the channel.
+/// The reason why a connection cannot be opened. The text names the channel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The request names no channel.
     #[error("name a channel, as in ?channel=feed/city")]
     NoChannel,
-    /// The request names more than [`CHANNELS_MAX`].
+    /// The request names more than [`CHANNELS_MAX`] channels.
     #[error("at most {CHANNELS_MAX} channels in one connection")]
     TooManyChannels,
     /// A name is not a channel.
@@ -18,7 +18,7 @@ pub enum OpenError {
     BadChannel {
         /// The name, cut to a readable length.
         name: Box<str>,
-        /// What is wrong with it.
+        /// The reason.
         why: BadChannel,
     },
     /// There is no such feed.
@@ -27,7 +27,7 @@ pub enum OpenError {
         /// The channel.
         name: Box<str>,
     },
-    /// The feed knows that it has nothing with this id.
+    /// The feed has nothing with this id.
     #[error("the feed of the channel {name:?} has nothing with this id")]
     UnknownItem {
         /// The channel.
@@ -35,13 +35,13 @@ pub enum OpenError {
         /// The code of the refusal, such as `unknown_stop`.
         code: &'static str,
     },
-    /// The node has as many rooms as it may; to be tried again later.
+    /// The node has its largest number of rooms; the client should retry later.
     #[error("this node is full at the moment")]
     Overloaded,
 }
 
 impl OpenError {
-    /// The `code` of the problem reply.
+    /// Returns the `code` of the problem reply.
     pub fn problem_code(&self) -> &'static str {
         match self {
             Self::NoChannel | Self::BadChannel { .. } => "bad_channel",
@@ -52,7 +52,7 @@ impl OpenError {
         }
     }
 
-    /// The status of the problem reply.
+    /// Returns the HTTP status of the problem reply.
     pub fn http_status(&self) -> u16 {
         match self {
             Self::NoChannel | Self::BadChannel { .. } | Self::TooManyChannels => 400,
@@ -62,7 +62,7 @@ impl OpenError {
     }
 }
 
-/// Longest part of a name that an error repeats, in characters.
+/// The longest part of a name that an error repeats, in characters.
 const NAME_CHARS_MAX: usize = 120;
 
 fn quote_name(name: &str) -> Box<str> {
@@ -78,7 +78,7 @@ pub(super) fn subscribe_all(
 ) -> Result<(), OpenError> {
     for name in names.iter().map(AsRef::as_ref) {
         match subscribe_channel(hub, session, name, last) {
-            // Named twice is listened to once.
+            // A channel that is named twice is subscribed once.
             Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
             Err(error) => return Err(refusal_for(error, name)),
         }
@@ -86,11 +86,11 @@ pub(super) fn subscribe_all(
     Ok(())
 }
 
-/// Whether the channels can be subscribed to, as far as their names say: to be known before a socket is given
-/// away.
+/// Checks that the channels can be subscribed to, as far as their names show. Call this before a socket is handed
+/// over.
 ///
 /// # Errors
-/// When a name is no channel or unknown, or there are none, or too many.
+/// Returns an error if a name is not a channel or is unknown, or if there are no channels or too many.
 pub fn check_channels(hub: &Hub, names: &[impl AsRef<str>]) -> Result<(), OpenError> {
     check_channel_count(names)?;
     for name in names.iter().map(AsRef::as_ref) {

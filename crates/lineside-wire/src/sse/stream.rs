@@ -1,4 +1,4 @@
-//! A connection as a stream of bytes, pulled by whoever owns the socket.
+//! A connection as a stream of bytes, pulled by the owner of the socket.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,14 +19,14 @@ use crate::partition::CloseReason;
 
 /// The body of an `/events` reply.
 ///
-/// It gives bytes only when asked, so a socket that takes nothing costs nothing; what it has given
-/// counts as held by the client. It ends by itself when the client has been too slow again and again, its token
-/// has expired, or its user is disconnected; the client then comes back with its last id, as far as it may.
+/// It returns bytes only on demand, so a socket that accepts nothing costs nothing; returned bytes count as received
+/// by the client. It ends by itself when the client has been too slow repeatedly, when its token has expired, or when
+/// its user is disconnected. The client then reconnects with its last id, if it may.
 pub struct SseStream {
     row: SseConnection,
     clock: Arc<dyn Clock>,
     waker: Arc<StreamWaker>,
-    /// What is left of the event begun. Bound: the pieces of one event, or a run.
+    /// The rest of the current event. Bound: the pieces of one event, or a run.
     pieces: VecDeque<Bytes>,
     made: Vec<Bytes>,
     runs: RunCache,
@@ -34,7 +34,7 @@ pub struct SseStream {
     expiry: Option<Sleep>,
 }
 
-/// Tells the task that owns the stream.
+/// Wakes the task that owns the stream.
 #[derive(Debug, Default)]
 struct StreamWaker(AtomicWaker);
 
@@ -45,11 +45,11 @@ impl Listener for StreamWaker {
 }
 
 impl SseStream {
-    /// Subscribes to the channels, as the request names them (decoded once by the query string), from
-    /// where `last_event_id` says the client is. `seed` decides the `retry:` and the beat's phase.
+    /// Subscribes to the channels, as the request names them (decoded once by the query string), from the positions in
+    /// `last_event_id`. `seed` determines the `retry:` value and the phase of heartbeats.
     ///
     /// # Errors
-    /// When a name is no channel or unknown, or there are too many.
+    /// Returns an error if a name is not a channel or is unknown, or if there are too many.
     pub fn open_stream(
         hub: &Arc<Hub>,
         channels: &[impl AsRef<str>],
@@ -66,15 +66,15 @@ impl SseStream {
         let row = SseConnection::subscribe_session(hub, session, channels, &last, (reader, now))?;
         let mut rng = fastrand::Rng::with_seed(seed);
         let pieces = VecDeque::from([event::encode_retry(rng.u64(RETRY_MILLIS))]);
-        // Connections made together must not beat together for ever.
+        // Connections opened together must not send heartbeats together forever.
         let heartbeat = clock.sleep(HEARTBEAT_INTERVAL.mul_f64(rng.f64().mul_add(0.5, 0.5)));
         let expiry = reader.lives.map(|lives| clock.sleep(lives));
         let (made, runs) = Default::default();
         Ok(Self { row, clock, waker, pieces, made, runs, heartbeat, expiry })
     }
 
-    /// The next bytes to write, or `None` when there are none now, or no more
-    /// ([`ended`](Self::close_reason)). Events are never torn apart by another one.
+    /// Returns the next bytes to write, or `None` if there are none now, or no more
+    /// ([`close_reason`](Self::close_reason)). An event is never split by another one.
     pub fn next_bytes(&mut self) -> Option<Bytes> {
         if self.pieces.is_empty() && self.row.next_event(&mut self.made, &mut self.runs) {
             self.runs.clear();
@@ -83,12 +83,12 @@ impl SseStream {
         self.pieces.pop_front()
     }
 
-    /// Why all has been given that ever will be; `None` while there may be more.
+    /// Returns the reason once the ended stream has returned everything; `None` while there may be more.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.row.close_reason().filter(|_| self.pieces.is_empty())
     }
 
-    /// Whether the reader's token has just expired; then the stream has ended, and says so between two events.
+    /// Ends the stream if the subscriber's token has expired, with a comment between two events.
     fn poll_expiry(&mut self, cx: &mut Context<'_>) {
         if self.expiry.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready()) {
             self.expiry = None;
@@ -96,7 +96,7 @@ impl SseStream {
         }
     }
 
-    /// Between events only: the clock is looked at when there is nothing else to send.
+    /// Returns a heartbeat between events only: the timer is polled when there is nothing else to send.
     fn poll_heartbeat(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.heartbeat.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
@@ -109,9 +109,9 @@ impl SseStream {
 impl Stream for SseStream {
     type Item = Bytes;
 
-    /// Cancel safe: what was not returned is returned next time.
+    /// Cancel safe: bytes that were not returned are returned next time.
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        // First the waker, then the look: a signal in between is not lost.
+        // Registers the waker before it looks, so that a signal in between is not lost.
         self.waker.0.register(cx.waker());
         self.poll_expiry(cx);
         if let Some(bytes) = self.next_bytes() {

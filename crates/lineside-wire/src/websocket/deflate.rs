@@ -1,5 +1,5 @@
-//! permessage-deflate without context takeover: every message is compressed by itself, so one compressor serves
-//! all connections of a thread, and one compressed message all its receivers.
+//! permessage-deflate without context takeover: every message is compressed separately, so one compressor serves all
+//! connections of a thread, and one compressed message all its receivers.
 
 use std::fmt;
 
@@ -8,20 +8,21 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 
 use super::ReadError;
 
-/// What ends a flushed block, and is left out on the wire (RFC 7692 §7.2.1).
+/// The end of a flushed block, which is omitted on the wire (RFC 7692 §7.2.1).
 const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// Most bytes in one stored block (RFC 1951 §3.2.4).
+/// The largest stored block in bytes (RFC 1951 §3.2.4).
 const STORED_BYTES_MAX: usize = 0xffff;
 
-/// How hard is tried. A state's part of 128 KiB takes 0.3 ms at this level and 1.2 ms at the usual 6, for 14 % more
-/// bytes; a message of 300 bytes takes 22 µs and comes out the same at both (measured on a 2-core virtual machine).
+/// The compression level. A state's part of 128 KiB takes 0.3 ms at this level and 1.2 ms at the usual 6, for 14 %
+/// more bytes. A message of 300 bytes takes 22 µs and has the same size at both (measured on a 2-core virtual
+/// machine).
 const LEVEL: u32 = 2;
 
 /// Compresses messages; one per thread.
 pub struct Deflater {
     compress: Compress,
-    /// Kept between messages. Bound: the largest message compressed, and a little.
+    /// A buffer, reused between messages. Bound: slightly more than the largest compressed message.
     output: Vec<u8>,
 }
 
@@ -32,14 +33,14 @@ impl Default for Deflater {
 }
 
 impl Deflater {
-    /// Appends the message, compressed, as the payload of a frame.
+    /// Appends the compressed message as the payload of a frame.
     pub fn deflate_message(&mut self, message: &[u8], into: &mut BytesMut) {
         let flushed = self.flush_block(message);
         into.put_slice(flushed.strip_suffix(&FLUSH_END[..]).unwrap_or(flushed));
     }
 
-    /// Compressed bytes that can stand in the middle of a message: what is before and after them may be [`stored`],
-    /// so that the same compressed bytes go out with different surroundings.
+    /// Returns compressed bytes for the middle of a message. The bytes before and after may be [`stored`], so that the
+    /// compressed bytes are shared by messages with different surroundings.
     ///
     /// [`stored`]: write_stored
     pub(crate) fn deflate_middle(&mut self, middle: &[u8]) -> Bytes {
@@ -57,7 +58,7 @@ impl Deflater {
                 self.compress.compress_vec(rest, &mut self.output, FlushCompress::Sync).is_err();
             let taken = usize::try_from(self.compress.total_in() - before).unwrap_or(rest.len());
             rest = &rest[taken..];
-            // Room left over: all that had to be written is.
+            // Spare capacity means that the compressor has written everything.
             if done || rest.is_empty() && self.output.len() < self.output.capacity() {
                 return &self.output;
             }
@@ -72,8 +73,8 @@ impl fmt::Debug for Deflater {
     }
 }
 
-/// Writes bytes into a compressed message as they are. To be followed by compressed or stored bytes, and in the end
-/// by [`end_stored`].
+/// Writes uncompressed bytes into a compressed message. Compressed or stored bytes must follow, and [`end_stored`] at
+/// the end.
 pub(crate) fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
     for block in bytes.chunks(STORED_BYTES_MAX) {
         let length = block.len() as u16;
@@ -84,12 +85,12 @@ pub(crate) fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
     }
 }
 
-/// Ends a compressed message after stored bytes: an empty stored block, of which the last four bytes are left out.
+/// Ends a compressed message after stored bytes: an empty stored block without its last four bytes.
 pub(crate) fn end_stored(into: &mut BytesMut) {
     into.put_u8(0);
 }
 
-/// Reads compressed messages; one per thread.
+/// Decompresses messages; one per thread.
 pub struct Inflater {
     decompress: Decompress,
 }
@@ -101,11 +102,11 @@ impl Default for Inflater {
 }
 
 impl Inflater {
-    /// The message in a compressed payload.
+    /// Returns the message in a compressed payload.
     ///
     /// # Errors
-    /// When it is not compressed data, or more than `bytes_max` come out; no more than that is ever allocated, but
-    /// for one byte.
+    /// Returns an error if the payload is not compressed data, or if the message exceeds `bytes_max`. At most one byte
+    /// more than that is allocated.
     pub fn inflate_message(
         &mut self,
         payload: &[u8],
@@ -113,7 +114,7 @@ impl Inflater {
     ) -> Result<Vec<u8>, ReadError> {
         self.decompress.reset(false);
         let mut message = Vec::new();
-        // One byte more than may be shows that there is more.
+        // One byte more than allowed shows that the message is too large.
         grow_buffer(&mut message, payload.len().saturating_mul(3).max(64), bytes_max + 1);
         for piece in [payload, &FLUSH_END] {
             if self.inflate_piece(piece, &mut message, bytes_max)? == Status::StreamEnd {
@@ -144,7 +145,7 @@ impl Inflater {
                 return Ok(status);
             }
             if message.len() < message.capacity() {
-                // Nothing taken and nothing given: there is no sense in going on.
+                // No input was consumed and no output was written: the data is invalid.
                 return if rest.is_empty() { Ok(status) } else { Err(ReadError::NotDeflated) };
             }
             let more = message.capacity() * 2;
@@ -159,7 +160,7 @@ impl fmt::Debug for Inflater {
     }
 }
 
-/// Sees to it that a buffer holds `wanted` bytes, but no more than `bytes_max`.
+/// Grows a buffer to `wanted` bytes, but to no more than `bytes_max`.
 pub(super) fn grow_buffer(buffer: &mut Vec<u8>, wanted: usize, bytes_max: usize) {
     buffer.reserve_exact(wanted.min(bytes_max).saturating_sub(buffer.len()));
 }

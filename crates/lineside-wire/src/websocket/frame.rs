@@ -4,10 +4,10 @@ use bytes::{Buf as _, BufMut, Bytes, BytesMut};
 
 use super::CONTROL_BYTES_MAX;
 
-/// Longest head of a frame: two bytes, a length of eight, a mask of four.
+/// The longest head of a frame: two bytes, a length of eight, a mask of four.
 pub const HEAD_BYTES_MAX: usize = 14;
 
-/// Longest head without a mask.
+/// The longest head without a mask.
 const PLAIN_HEAD_BYTES_MAX: usize = 10;
 
 /// A ping without payload, from a server.
@@ -18,23 +18,23 @@ const FINAL: u8 = 0x80;
 const COMPRESSED: u8 = 0x40;
 const MASKED: u8 = 0x80;
 
-/// What a frame is (RFC 6455 §5.2). A continuation is never written.
+/// The type of a frame (RFC 6455 §5.2). Continuation frames are never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
-    /// A message of text.
+    /// A text message.
     Text = 1,
-    /// A message of bytes.
+    /// A binary message.
     Binary = 2,
-    /// The end.
+    /// The end of the connection.
     Close = 8,
-    /// To be answered.
+    /// A ping, which needs a pong.
     Ping = 9,
-    /// The answer.
+    /// The reply to a ping.
     Pong = 10,
 }
 
-/// Writes the head of a server's frame; `length` bytes of payload are to follow.
+/// Writes the head of a server's frame; `length` bytes of payload must follow.
 pub fn write_head(into: &mut impl BufMut, opcode: Opcode, compressed: bool, length: usize) {
     write_any_head(into, opcode, compressed, length, 0);
 }
@@ -60,15 +60,15 @@ fn write_any_head(
     }
 }
 
-/// A buffer for a server's frame that is one allocation: the payload is to be appended, and the head is put before it by
-/// [`finish_frame`].
+/// Creates the buffer of a server's frame with a single allocation: append the payload, then [`finish_frame`] puts the
+/// head before it.
 pub fn begin_payload(payload_bytes: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PLAIN_HEAD_BYTES_MAX + payload_bytes);
     frame.put_bytes(0, PLAIN_HEAD_BYTES_MAX);
     frame
 }
 
-/// The frame whose payload has been appended to what [`begin_payload`] gave.
+/// Finishes a frame whose payload has been appended to the buffer of [`begin_payload`].
 pub fn finish_frame(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> Bytes {
     let length = frame.len().saturating_sub(PLAIN_HEAD_BYTES_MAX);
     frame.advance(PLAIN_HEAD_BYTES_MAX - head_bytes(length));
@@ -76,7 +76,7 @@ pub fn finish_frame(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> By
     frame.freeze()
 }
 
-/// Bytes that [`write_head`] writes for a payload of this length.
+/// Returns the number of bytes that [`write_head`] writes for a payload of this length.
 pub fn head_bytes(length: usize) -> usize {
     match length {
         0..=125 => 2,
@@ -85,7 +85,7 @@ pub fn head_bytes(length: usize) -> usize {
     }
 }
 
-/// Writes a client's frame. The mask is to be unforeseeable for whoever chose the payload.
+/// Writes a client's frame. The mask must be unpredictable for the author of the payload.
 pub fn write_masked(
     into: &mut BytesMut,
     opcode: Opcode,
@@ -101,14 +101,14 @@ pub fn write_masked(
     apply_mask(&mut into[begin..], mask, 0);
 }
 
-/// Writes a server's answer to a ping, with its payload.
+/// Writes a server's reply to a ping, with its payload.
 pub fn write_pong(into: &mut BytesMut, payload: &[u8]) {
     let payload = &payload[..payload.len().min(CONTROL_BYTES_MAX)];
     write_head(into, Opcode::Pong, false, payload.len());
     into.put_slice(payload);
 }
 
-/// A server's last frame. A reason that is too long is cut.
+/// Returns a server's last frame. A reason that is too long is cut.
 pub fn encode_close(code: u16, reason: &str) -> Bytes {
     let payload = close_payload(code, reason);
     let mut frame = BytesMut::with_capacity(2 + payload.len());
@@ -117,7 +117,7 @@ pub fn encode_close(code: u16, reason: &str) -> Bytes {
     frame.freeze()
 }
 
-/// What a close frame carries.
+/// Returns the payload of a close frame.
 fn close_payload(code: u16, reason: &str) -> Bytes {
     let end = reason.floor_char_boundary(CONTROL_BYTES_MAX - 2);
     let mut payload = BytesMut::with_capacity(2 + end);
@@ -126,11 +126,11 @@ fn close_payload(code: u16, reason: &str) -> Bytes {
     payload.freeze()
 }
 
-/// Masks or unmasks a piece of a payload of which `before` bytes came earlier.
+/// Masks or unmasks a piece of a payload after its first `before` bytes.
 pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], before: usize) {
     let turn = |n: usize| mask[(before + n) % 4];
     let four = [turn(0), turn(1), turn(2), turn(3)];
-    // Eight at a time, so that the compiler makes wide steps of it.
+    // Eight bytes at a time, so that the compiler can vectorize the loop.
     let eight = [four[0], four[1], four[2], four[3], four[0], four[1], four[2], four[3]];
     let wide = u64::from_ne_bytes(eight);
     let mut chunks = bytes.chunks_exact_mut(8);

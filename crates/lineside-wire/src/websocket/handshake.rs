@@ -1,7 +1,7 @@
 //! The opening handshake (RFC 6455 §4), from headers to headers.
 //!
-//! Of permessage-deflate only the form without context takeover on both sides is agreed on: everything else would cost
-//! memory for every connection.
+//! Of permessage-deflate, only the form without context takeover on both sides is negotiated: any other would cost
+//! memory per connection.
 
 use std::fmt::Write as _;
 
@@ -11,36 +11,36 @@ use tungstenite::handshake::derive_accept_key;
 
 use crate::centrifuge::ProtocolFormat;
 
-/// Longest head of a server's reply that a client reads, in bytes.
+/// The longest head of a server's reply that a client reads, in bytes.
 pub const REPLY_BYTES_MAX: usize = 16 << 10;
 
-/// Most headers in it.
+/// The largest number of headers in a reply.
 const REPLY_HEADERS_MAX: usize = 64;
 
 const EXTENSION: &str =
     "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
 
-/// Base64 of 16 bytes.
+/// The length of 16 bytes in Base64.
 const KEY_CHARACTERS: usize = 24;
 
-/// A request that a WebSocket begins with, and what was agreed on.
+/// A valid WebSocket request, and the negotiated options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedHandshake {
-    /// `Sec-WebSocket-Accept`.
+    /// The value of `Sec-WebSocket-Accept`.
     pub key: String,
-    /// What the client named in `Sec-WebSocket-Protocol`, if it named one that is known.
+    /// The first known format in the client's `Sec-WebSocket-Protocol`, if there is one.
     pub format: Option<ProtocolFormat>,
-    /// Messages may be compressed.
+    /// True if messages may be compressed.
     pub deflate: bool,
 }
 
-/// Why a request is answered with HTTP.
+/// The reason why a request gets an HTTP error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct HandshakeError {
-    /// 400, 405 or 426. With 426 goes `Sec-WebSocket-Version: 13`.
+    /// The HTTP status: 400, 405 or 426. With 426, the reply has `Sec-WebSocket-Version: 13`.
     pub status: u16,
-    /// What is wrong, for whoever wrote the client.
+    /// The error, for the developer of the client.
     pub detail: &'static str,
 }
 
@@ -49,7 +49,7 @@ const fn handshake_error(status: u16, detail: &'static str) -> HandshakeError {
 }
 
 impl AcceptedHandshake {
-    /// The headers of the reply with status 101.
+    /// Returns the headers of the reply with status 101.
     pub fn reply_headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let always = [
             ("connection", "Upgrade"),
@@ -63,10 +63,10 @@ impl AcceptedHandshake {
     }
 }
 
-/// Judges a request by its method and its headers, in any spelling of their names.
+/// Checks a request by its method and its headers, whose names may be in any case.
 ///
 /// # Errors
-/// When it does not open a WebSocket of version 13.
+/// Returns an error if the request does not open a WebSocket of version 13.
 pub fn accept_request<'a>(
     method: &str,
     headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -136,8 +136,8 @@ fn lists_token(value: &str, token: &str) -> bool {
     value.split(',').any(|it| it.trim().eq_ignore_ascii_case(token))
 }
 
-/// Whether an offer (RFC 7692 §7.1) can be met. One that limits the server's window cannot; one that limits the
-/// client's only says that it would.
+/// Returns true if an offer (RFC 7692 §7.1) can be accepted. An offer that limits the server's window cannot; one for
+/// the client's window only announces support.
 fn is_acceptable_offer(offer: &str) -> bool {
     let mut parameters = offer.split(';').map(str::trim);
     if !parameters.next().is_some_and(|name| name.eq_ignore_ascii_case("permessage-deflate")) {
@@ -165,39 +165,40 @@ fn is_acceptable_offer(offer: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct HandshakeRequest {
     key: String,
-    /// What is to be spoken.
+    /// The requested format.
     pub format: ProtocolFormat,
-    /// Whether compression is offered.
+    /// True if compression is offered.
     pub deflate: bool,
 }
 
-/// What a server has agreed to.
+/// The options that a server has accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeResponse {
-    /// Messages may be compressed.
+    /// True if messages may be compressed.
     pub deflate: bool,
-    /// Length of the reply's head; frames begin behind it.
+    /// The length of the reply's head in bytes; frames start after it.
     pub head_bytes: usize,
 }
 
-/// Why a client got no WebSocket.
+/// The reason why a client got no WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeRefusal {
     /// The server answered with another status.
     #[error("the server answered {0} and not 101")]
     Status(u16),
-    /// What came is no answer to this request.
+    /// The reply is not valid for this request.
     #[error("{0}")]
     Malformed(&'static str),
 }
 
 impl HandshakeRequest {
-    /// A request with a key of its own.
+    /// Creates a request with a new key.
     pub fn new(format: ProtocolFormat, deflate: bool) -> Self {
         Self { key: generate_key(), format, deflate }
     }
 
-    /// The request as text. `host` is an authority and `target` a path with its query, both as they go into a request.
+    /// Writes the request as text. `host` is an authority and `target` a path with its query, both in the form used in
+    /// a request.
     pub fn write_request(&self, host: &str, target: &str, into: &mut BytesMut) {
         let _ = write!(
             into,
@@ -212,10 +213,10 @@ impl HandshakeRequest {
         let _ = write!(into, "\r\n");
     }
 
-    /// Reads the server's answer; `None` while its head is not complete.
+    /// Reads the server's reply; returns `None` while its head is incomplete.
     ///
     /// # Errors
-    /// When it is a refusal, or not an answer to this request.
+    /// Returns an error if the reply is a refusal, or not valid for this request.
     pub fn read_reply(&self, bytes: &[u8]) -> Result<Option<HandshakeResponse>, HandshakeRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; REPLY_HEADERS_MAX];
         let mut reply = httparse::Response::new(&mut headers);

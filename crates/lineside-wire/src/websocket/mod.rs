@@ -1,12 +1,12 @@
 //! WebSocket (RFC 6455) with permessage-deflate (RFC 7692), without a socket: bytes in, events and bytes out.
 //!
 //! - [`handshake`]: from a request's headers to the reply, and the client's side of it
-//! - [`WebSocketReader`]: one connection's incoming frames; it holds nothing while no frame is begun
+//! - [`WebSocketReader`]: one connection's incoming frames; it holds no buffer between frames
 //! - [`frame`]: outgoing frames
 //! - [`Deflater`], [`Inflater`]: one of each per thread, shared by all its connections, because no message is
-//!   compressed with what came before it
+//!   compressed in the context of an earlier one
 //!
-//! Both roles are here: the server's, and the client's for the load generator.
+//! Both roles are implemented: the server's, and the client's for the load generator.
 
 mod deflate;
 pub mod frame;
@@ -18,20 +18,20 @@ pub use self::reader::{ReadError, WebSocketEvent, WebSocketReader};
 
 pub(crate) use self::deflate::{end_stored, write_stored};
 
-/// Largest message that is read from a client, in bytes, compressed and inflated alike.
+/// The largest message that is read from a client, in bytes, both compressed and decompressed.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 10;
 
-/// Most payload of a control frame, in bytes (RFC 6455 §5.5).
+/// The largest payload of a control frame, in bytes (RFC 6455 §5.5).
 pub const CONTROL_BYTES_MAX: usize = 125;
 
-/// From how many bytes on a message is worth compressing.
+/// The size in bytes from which on a message is compressed.
 pub const DEFLATE_BYTES_MIN: usize = 256;
 
-/// Which side of a connection one is: a server reads masked frames, a client frames without a mask.
+/// The side of a connection: a server reads masked frames, a client frames without a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointRole {
-    /// Reads what clients send.
+    /// Reads frames from clients.
     Server,
-    /// Reads what servers send.
+    /// Reads frames from servers.
     Client,
 }

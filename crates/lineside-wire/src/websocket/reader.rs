@@ -1,8 +1,8 @@
-//! Incoming frames of one connection, in pieces as the socket gives them.
+//! Incoming frames of one connection, in pieces as the socket delivers them.
 //!
-//! A message that lies whole in the bytes at hand is unmasked in place and lent out. Only what is not complete is
-//! kept, in a box that is given up as soon as nothing is: an idle connection costs the reader and no more. What is kept
-//! grows with what has come, never with what a frame says will come.
+//! A message that is complete in the input is unmasked in place and borrowed. Only incomplete input is buffered, in a
+//! box that is freed as soon as it is empty: an idle connection costs only the reader. The buffer grows with the bytes
+//! received, never with the length that a frame announces.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -15,48 +15,48 @@ use super::deflate::grow_buffer;
 use super::frame::{HEAD_BYTES_MAX, apply_mask, head_bytes as frame_head_bytes};
 use super::{CONTROL_BYTES_MAX, EndpointRole, Inflater};
 
-/// Frames of one message. Each has to be looked at, also one without a byte.
+/// The largest number of frames in one message. Each frame must be processed, even an empty one.
 const MESSAGE_FRAMES_MAX: usize = 4_096;
 
-/// What a connection's bytes say. Borrowed where the message lay whole in them.
+/// An event in a connection's input. Borrowed if the message was complete in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebSocketEvent<'a> {
-    /// A message of text.
+    /// A text message.
     Text(Cow<'a, str>),
-    /// A message of bytes.
+    /// A binary message.
     Binary(Cow<'a, [u8]>),
-    /// To be answered with a pong of the same payload.
+    /// A ping, which needs a pong with equal payload.
     Ping(Cow<'a, [u8]>),
-    /// The answer to a ping.
+    /// The reply to a ping.
     Pong(Cow<'a, [u8]>),
     /// The other side ends the connection; nothing after it is read.
     Close {
-        /// Its code, where it gives one.
+        /// The close code, if it has one.
         code: Option<u16>,
-        /// Its reason; often empty.
+        /// The reason; often empty.
         reason: Cow<'a, str>,
     },
 }
 
-/// Why a connection cannot be read any further.
+/// The reason why a connection cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The bytes break a rule of the protocol.
     #[error("{0}")]
     Protocol(&'static str),
-    /// A text is not UTF-8.
+    /// A text message is not UTF-8.
     #[error("text is not UTF-8")]
     NotUtf8,
-    /// A message that says it is compressed is not.
+    /// A message that is marked as compressed is not.
     #[error("message is not compressed data")]
     NotDeflated,
-    /// A message is larger than may be.
+    /// A message exceeds the size limit.
     #[error("message is too large")]
     TooLarge,
 }
 
 impl ReadError {
-    /// The code to close with (RFC 6455 §7.4.1).
+    /// Returns the close code (RFC 6455 §7.4.1).
     pub fn close_code(self) -> u16 {
         match self {
             Self::Protocol(_) => 1002,
@@ -66,24 +66,24 @@ impl ReadError {
     }
 }
 
-/// Reads one connection's frames.
+/// A reader of one connection's frames.
 #[derive(Debug)]
 pub struct WebSocketReader {
     role: EndpointRole,
     deflate: bool,
-    /// Nothing more is read.
+    /// True once nothing more is read.
     done: bool,
     message_bytes_max: usize,
     partial: Option<Box<PartialInput>>,
 }
 
-/// What has begun and is not complete.
+/// Incomplete input.
 #[derive(Debug, Default)]
 struct PartialInput {
     head: [u8; HEAD_BYTES_MAX],
     head_bytes: usize,
     frame: Option<IncomingFrame>,
-    /// Payload of a control frame. Bound: [`CONTROL_BYTES_MAX`].
+    /// The payload of a control frame. Bound: [`CONTROL_BYTES_MAX`].
     control: Vec<u8>,
     message: Option<PartialMessage>,
 }
@@ -99,24 +99,25 @@ struct IncomingFrame {
     taken: usize,
 }
 
-/// A message of which there is a piece. Bound: `WebSocketReader::message_bytes_max`.
+/// An incomplete message. Bound: `WebSocketReader::message_bytes_max`.
 #[derive(Debug)]
 struct PartialMessage {
     text: bool,
     compressed: bool,
     payload: Vec<u8>,
-    /// Frames that were taken whole.
+    /// The number of completed frames.
     n_frames: usize,
 }
 
 impl WebSocketReader {
-    /// A reader for messages of at most `message_bytes_max`; compressed ones only where `deflate` was agreed on.
+    /// Creates a reader for messages of at most `message_bytes_max` bytes; accepts compressed ones only if `deflate`
+    /// was negotiated.
     pub fn new(role: EndpointRole, message_bytes_max: usize, deflate: bool) -> Self {
         Self { role, deflate, done: false, message_bytes_max, partial: None }
     }
 
-    /// The next event in `input`, which is moved on behind it and unmasked in place. `None` when all of `input` has been
-    /// taken. After an error or a close nothing is read any more, and `input` is passed over.
+    /// Returns the next event in `input`, and advances `input` past it; unmasks in place. Returns `None` when all of
+    /// `input` is consumed. After an error or a close, all input is skipped.
     pub fn next_event<'a>(
         &mut self,
         input: &mut &'a mut [u8],
@@ -137,12 +138,12 @@ impl WebSocketReader {
         result
     }
 
-    /// Whether nothing has begun that is not complete. A peer that leaves a reader otherwise for long is holding memory.
+    /// Returns true if there is no incomplete input. A peer that leaves input incomplete for long occupies memory.
     pub fn is_between_messages(&self) -> bool {
         self.partial.is_none()
     }
 
-    /// Bytes kept for what is not complete.
+    /// Returns the bytes of memory for incomplete input.
     pub fn held_bytes(&self) -> usize {
         let held = |partial: &PartialInput| {
             let message = partial.message.as_ref().map_or(0, |it| it.payload.capacity());
@@ -181,7 +182,7 @@ impl WebSocketReader {
         }
     }
 
-    /// The next frame's head, or `None` when it is not complete.
+    /// Reads the next frame's head; returns `None` if it is incomplete.
     fn read_head(&mut self, input: &mut &mut [u8]) -> Result<Option<IncomingFrame>, ReadError> {
         let kept = self.partial.as_ref().map_or(0, |partial| partial.head_bytes);
         if input.is_empty() {
@@ -208,7 +209,7 @@ impl WebSocketReader {
         if let Some(partial) = &mut self.partial {
             partial.head_bytes = 0;
         }
-        // RFC 6455, section 5.2: the length is written in as few bytes as it takes.
+        // RFC 6455, section 5.2: the length must use the shortest encoding.
         let shortest = frame_head_bytes(usize::try_from(length).unwrap_or(usize::MAX));
         if head_bytes != shortest + header.mask.map_or(0, |mask| mask.len()) {
             return Err(ReadError::Protocol("length in more bytes than it takes"));
@@ -344,11 +345,11 @@ impl WebSocketReader {
 }
 
 enum DataFrameOutcome<'a> {
-    /// The last piece of a message, and with it all of it.
+    /// The last frame of a message, with the whole message.
     Message { text: bool, compressed: bool, payload: Cow<'a, [u8]> },
-    /// A frame that others follow.
+    /// A frame with others to follow.
     Fragment,
-    /// All there was, and it was not enough.
+    /// All input was consumed, and the frame is incomplete.
     Incomplete,
 }
 
@@ -367,7 +368,7 @@ impl IncomingFrame {
         self.taken == self.length
     }
 
-    /// What `input` has of the payload, unmasked.
+    /// Returns the part of the payload in `input`, unmasked.
     fn take_payload<'a>(&mut self, input: &mut &'a mut [u8]) -> &'a [u8] {
         let bytes = input.len().min(self.length - self.taken);
         let (piece, rest) = mem::take(input).split_at_mut(bytes);

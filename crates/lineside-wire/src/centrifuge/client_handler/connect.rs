@@ -1,4 +1,4 @@
-//! Who somebody is: connect and refresh.
+//! Authentication of a client: connect and refresh.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::centrifuge::message::{
 };
 
 impl ClientHandler {
-    /// Lets it in, with the subscriptions that its token names. Those that cannot be are left out; where the node is
-    /// too busy for one, it is to try again as a whole.
+    /// Accepts the client, with the subscriptions that its token names. Subscriptions that fail are left out; if the
+    /// node is too busy for one, the client must retry the whole connect.
     pub(super) fn handle_connect(
         &mut self,
         request: &ConnectRequest,
@@ -90,7 +90,7 @@ impl ClientHandler {
         Ok(subs)
     }
 
-    /// Takes a new token of the same user.
+    /// Accepts a new token of the same user.
     pub(super) fn handle_refresh(
         &mut self,
         request: &RefreshRequest,
@@ -113,7 +113,8 @@ impl ClientHandler {
         Ok(Reply { refresh: Some(refresh), ..Reply::default() })
     }
 
-    /// In how long a token expires, and in how many seconds a client is told; nothing and 0 for one that does not.
+    /// Returns the time until a token expires, and the seconds that a client is told; `None` and 0 if it does not
+    /// expire.
     pub(super) fn expiry_and_ttl(
         &self,
         at: Option<i64>,

@@ -1,46 +1,47 @@
-//! Every bound of a client, in one place.
+//! The limits of a client, in one place.
 
 use std::time::Duration;
 
 use crate::websocket::MESSAGE_BYTES_MAX;
 
-/// How often clients are told that a ping comes.
+/// The interval of pings, which clients are told.
 pub const PING_INTERVAL: Duration = Duration::from_secs(25);
 
-/// Most publications in one reply; what was missed beyond it follows as pushes.
+/// The largest number of publications in one reply; further missed ones follow as pushes.
 pub const REPLY_PUBLICATIONS_MAX: usize = 300;
 
-/// Most bytes of publications, or of members, in one reply. A publication that is larger alone stands in a history
-/// all the same.
+/// The largest total of publications, or of members, in one reply, in bytes. A single larger publication is still
+/// included in a history.
 pub const REPLY_BYTES_MAX: usize = 64 << 10;
 
-/// Members asked for at once.
+/// The number of members per request to the hub.
 pub(super) const PRESENCE_PAGE: usize = 256;
 
-/// Replies from which on a frame is begun anew.
+/// The size of the replies in a frame, in bytes, from which on the next reply starts a new frame.
 pub(super) const FRAME_BYTES: usize = 64 << 10;
 
-/// Replies that a socket is given before it has taken some: then no further command is answered.
+/// The bytes of replies that may wait for the socket; beyond it no further command is answered.
 pub(super) const OUTBOX_BYTES: usize = 16 << 10;
 
-/// Bytes of a command that cost as much as the command itself.
+/// The bytes of a command that cost as much as the command itself.
 pub(super) const BYTES_PER_COMMAND: usize = 1 << 10;
 
-/// What one connection may do.
+/// The limits of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientLimits {
-    /// Commands at once, each kibibyte beyond the first counting as one more: enough to subscribe again to as many
-    /// channels as a session may have.
+    /// The commands that may come in a burst, each kibibyte beyond the first counting as one more. The default allows
+    /// a client to subscribe again to as many channels as a session may have.
     pub commands_burst: u32,
-    /// Commands a second in the long run.
+    /// The commands per second in the long run.
     pub commands_per_second: u32,
-    /// By when a connection has to say who it is.
+    /// The time within which a connection must send connect.
     pub connect_within: Duration,
-    /// By when it has to answer a ping.
+    /// The time within which a connection must answer a ping.
     pub pong_within: Duration,
-    /// How long after its token's expiry it is closed: a client asks for a new one only then.
+    /// The delay from a token's expiry to the close of the connection: a client asks for a new token only at the
+    /// expiry.
     pub expired_delay: Duration,
-    /// Bytes of its largest message.
+    /// The largest message in bytes.
     pub message_bytes_max: usize,
 }
 

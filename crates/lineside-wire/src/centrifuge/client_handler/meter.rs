@@ -1,17 +1,17 @@
-//! What a connection sends, measured: a bucket that leaks.
+//! A rate limit on the input of a connection: a leaky bucket.
 
 use std::time::Duration;
 
 use super::ClientLimits;
 use super::limits::BYTES_PER_COMMAND;
 
-/// Parts of a command in which the level is counted, so that short waits count, too.
+/// The units per command in which the level is counted, so that short waits count too.
 const PARTS: u64 = 1_000;
 
 #[derive(Debug)]
 pub(super) struct CommandMeter {
     level: u64,
-    /// As of then.
+    /// The time of the level.
     at: Duration,
 }
 
@@ -20,7 +20,7 @@ impl CommandMeter {
         Self { level: 0, at: now }
     }
 
-    /// Counts a command of so many bytes; false when it is too much.
+    /// Counts a command of `bytes` bytes; returns false if it exceeds the limit.
     pub(super) fn charge_command(
         &mut self,
         bytes: usize,
@@ -30,7 +30,7 @@ impl CommandMeter {
         let elapsed = now.saturating_sub(self.at).as_millis();
         let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
         let leaked = elapsed.saturating_mul(limits.commands_per_second.into());
-        // Less than a millisecond is kept for next time.
+        // Carries the fraction of a millisecond over to the next call.
         self.at += Duration::from_millis(elapsed);
         let cost = 1 + (bytes / BYTES_PER_COMMAND) as u64;
         self.level = self.level.saturating_sub(leaked).saturating_add(cost * PARTS);

@@ -1,8 +1,8 @@
 //! One connection's side of the protocol: messages in, frames out, and the session in between.
 //!
-//! It owns no socket and no timer. Whoever does hands in what was received, writes what stands in `out`, pulls
-//! deliveries while the socket takes them, and looks in when something is due. What is not finished waits here: the
-//! rest of a message whose replies the socket has not taken, or a command whose token a worker checks.
+//! A handler owns no socket and no timer. Its owner passes in received messages, writes the frames in `out`, pulls
+//! deliveries while the socket accepts them, and calls the handler when something is due. Unfinished work waits here:
+//! the rest of a message whose replies the socket has not accepted, or a command whose token a worker checks.
 
 mod connect;
 mod limits;
@@ -31,20 +31,20 @@ use super::{
 use crate::auth::{Authorizer, ClientIdentity, Refusal};
 use crate::websocket::{Deflater, ReadError, frame};
 
-/// What all connections of a node share.
+/// The state shared by all connections of a node.
 #[derive(Clone, Debug)]
 pub struct CentrifugeService {
-    /// Where sessions are.
+    /// The hub with the sessions.
     pub hub: Arc<Hub>,
-    /// Who may do what.
+    /// The authorizer of all connections.
     pub gate: Arc<dyn Authorizer>,
-    /// What one connection may do.
+    /// The limits of one connection.
     pub limits: ClientLimits,
-    /// What clients are told of the server.
+    /// The server's version, as sent to clients.
     pub version: &'static str,
 }
 
-/// Why a connection is to be closed.
+/// The reason for closing a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionClose {
     /// The close code.
@@ -54,7 +54,7 @@ pub struct ConnectionClose {
 }
 
 impl ConnectionClose {
-    /// The last frame that the server sends.
+    /// Returns the last frame that the server sends.
     pub fn close_frame(&self) -> Bytes {
         frame::encode_close(self.code, &self.reason)
     }
@@ -78,17 +78,17 @@ impl From<BadCommand> for ConnectionClose {
     }
 }
 
-/// How it goes on after something was received.
+/// The state of the connection after input was processed.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ReceiveOutcome {
-    /// More may be received.
+    /// More input may be received.
     Ready,
-    /// There are more replies than a socket is given at once: to be resumed when `out` has been written, and nothing
-    /// received until then.
+    /// More replies are pending than the socket may be given at once: resume when `out` has been written, and receive
+    /// nothing until then.
     Full,
-    /// To be resumed when a worker has had [`Authorizer::check`] look at this token, and nothing received until then.
+    /// Resume after a worker has called [`Authorizer::check_token`] with this token, and receive nothing until then.
     Check(Box<str>),
-    /// It is over.
+    /// The connection must be closed.
     Close(ConnectionClose),
 }
 
@@ -98,42 +98,43 @@ pub struct ClientHandler {
     session: Session,
     format: ProtocolFormat,
     deflate: bool,
-    /// The connection's name, unlike any other's.
+    /// The connection's unique id.
     id: Arc<str>,
     opened: Duration,
     joined: Option<Box<ConnectedClient>>,
     meter: CommandMeter,
     put_off: Option<Box<DeferredCommands>>,
-    /// By when a ping is to be answered.
+    /// The time by which a ping must be answered.
     pong_due: Option<Duration>,
     closing: Option<ConnectionClose>,
 }
 
-/// A client that has said who it is.
+/// A client that has connected.
 struct ConnectedClient {
     who: ClientIdentity,
-    /// When it is closed unless its token is refreshed.
+    /// The time at which the connection is closed unless its token is refreshed.
     expires: Option<Duration>,
-    /// Subscriptions that are more than that. Bound: the session's.
+    /// Subscriptions with presence or an expiry. Bound: the session's subscriptions.
     marked: Vec<TrackedSubscription>,
 }
 
-/// A subscription that is counted, or ends by itself.
+/// A subscription that counts as present, or expires.
 struct TrackedSubscription {
     channel: Channel,
     _membership: Option<Membership>,
     expires: Option<Duration>,
 }
 
-/// What waits. Bound: one message.
+/// Unfinished input. Bound: one message.
 struct DeferredCommands {
-    /// Its token is being checked.
+    /// The command whose token is being checked.
     command: Option<Command>,
     rest: CommandReader<'static>,
 }
 
 impl ClientHandler {
-    /// A client that has said nothing yet, at this moment. `id` is to be random, so that no two are alike.
+    /// Creates a client that has not connected yet; `now` is the current time. `id` must be random, so that it is
+    /// unique.
     pub fn new(
         service: Arc<CentrifugeService>,
         session: Session,
@@ -158,37 +159,37 @@ impl ClientHandler {
         }
     }
 
-    /// Its session.
+    /// Returns the session.
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// What it may do.
+    /// Returns the limits.
     pub fn client_limits(&self) -> &ClientLimits {
         &self.service.limits
     }
 
-    /// The connection's name.
+    /// Returns the connection's id.
     pub fn client_id(&self) -> &Arc<str> {
         &self.id
     }
 
-    /// Who it is, once it has said so.
+    /// Returns the client's identity; `None` before it has connected.
     pub fn identity(&self) -> Option<&ClientIdentity> {
         self.joined.as_ref().map(|joined| &joined.who)
     }
 
-    /// Whether it waits to be resumed.
+    /// Returns true if the handler waits to be resumed.
     pub fn is_deferred(&self) -> bool {
         self.put_off.is_some()
     }
 
-    /// Why it is to be closed, where a delivery said so.
+    /// Returns the reason for closing the connection, if a delivery has caused one.
     pub fn pending_close(&self) -> Option<&ConnectionClose> {
         self.closing.as_ref()
     }
 
-    /// Takes a message; replies are added to `out`.
+    /// Processes a message; adds replies to `out`.
     pub fn receive_message(
         &mut self,
         message: &[u8],
@@ -200,7 +201,7 @@ impl ClientHandler {
         self.run_commands(None, commands, now, deflater, out)
     }
 
-    /// Goes on where [`receive`](Self::receive_message) or this stopped short.
+    /// Continues where [`receive_message`](Self::receive_message) or this method stopped.
     pub fn resume_commands(
         &mut self,
         now: Duration,
@@ -213,7 +214,7 @@ impl ClientHandler {
         }
     }
 
-    /// Counts something else that was received, of so many bytes. An error when that is too much.
+    /// Counts other input of `bytes` bytes. Returns an error if it exceeds the limit.
     pub(super) fn charge_input(
         &mut self,
         bytes: usize,
@@ -226,8 +227,8 @@ impl ClientHandler {
         }
     }
 
-    /// Adds the pieces of the next delivery's frame, or of those of several; false when there is none now, or none
-    /// any more because the connection is [`closing`](Self::closing).
+    /// Adds the pieces of the next delivery's frame, or of several deliveries' frames. Returns false if there is none
+    /// now, or if the connection has a [pending close](Self::pending_close).
     pub fn next_frames(&mut self, into: &mut Vec<Bytes>, codecs: &mut ThreadCodecs) -> bool {
         while self.closing.is_none() {
             if let Some(run) = self.next_run_frames(codecs) {
@@ -244,7 +245,7 @@ impl ClientHandler {
         false
     }
 
-    /// The publications that come next, framed as for all who speak alike.
+    /// Returns the next publications as one run of frames, shared by all connections of equal format and compression.
     fn next_run_frames(&mut self, codecs: &mut ThreadCodecs) -> Option<Bytes> {
         let Self { session, format, deflate, .. } = self;
         let ThreadCodecs { runs, deflater, .. } = codecs;
@@ -254,7 +255,7 @@ impl ClientHandler {
         })
     }
 
-    /// The delivery as a frame; `None` where it ends the connection, or is not for it.
+    /// Returns the delivery's frame; `None` if the delivery ends the connection, or is not for this client.
     fn encode_delivery(
         &mut self,
         delivery: &Delivery,
@@ -288,7 +289,7 @@ impl ClientHandler {
         }
     }
 
-    /// Adds a ping, to be answered in time. Nothing for one that has not connected yet.
+    /// Adds a ping, which must be answered in time. Does nothing before the client has connected.
     pub fn send_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>) {
         if self.joined.is_some() {
             out.push_back(push::encode_ping(self.format));
@@ -296,7 +297,7 @@ impl ClientHandler {
         }
     }
 
-    /// When something is due that [`look_in`](Self::handle_due) sees to.
+    /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
     pub fn next_due(&self) -> Option<Duration> {
         let subscriptions = self.joined.iter().flat_map(|joined| &joined.marked);
         let expiry = self.joined.as_ref().and_then(|joined| joined.expires);
@@ -304,7 +305,7 @@ impl ClientHandler {
         due.chain(subscriptions.filter_map(|it| it.expires)).min()
     }
 
-    /// Sees to what is due: subscriptions that expire, and a connection that is to end. An end is said in `out`.
+    /// Handles due events: expired subscriptions and the end of the connection. Adds unsubscribe pushes to `out`.
     pub fn handle_due(
         &mut self,
         now: Duration,
@@ -334,7 +335,7 @@ impl ClientHandler {
         None
     }
 
-    /// By when it has to say who it is. While its token is checked it is not its turn.
+    /// Returns the time by which the client must connect; `None` while its token is checked.
     fn connect_deadline(&self) -> Option<Duration> {
         let waits = self.joined.is_none() && self.put_off.is_none();
         waits.then(|| self.opened + self.service.limits.connect_within)
@@ -398,7 +399,7 @@ impl ClientHandler {
         }
     }
 
-    /// The command's token, if it has one that takes long to check.
+    /// Returns the command's token, if it has one that is slow to check.
     fn unchecked_token(&self, command: &Command) -> Option<Box<str>> {
         let token = match &command.request {
             CommandRequest::Connect(request) => &request.token,
@@ -420,7 +421,7 @@ impl ClientHandler {
         let Command { id, request } = command;
         let answered = match (request, self.joined.is_some()) {
             (CommandRequest::Connect(request), false) => self.handle_connect(&request, now, out),
-            // Who it is comes first, and once.
+            // Connect must be the first command, and comes once.
             (_, false) | (CommandRequest::Connect(_), true) => {
                 return Err(ConnectionClose::from(&codes::BAD_MESSAGE));
             }
@@ -428,7 +429,7 @@ impl ClientHandler {
                 self.pong_due = None;
                 return Ok(());
             }
-            // Nobody listens to what a client merely sends.
+            // The server ignores data that a client merely sends.
             (CommandRequest::Send, true) => return Ok(()),
             (request, true) => self.answer_request(request, now, out),
         };
@@ -445,7 +446,7 @@ impl ClientHandler {
         Ok(())
     }
 
-    /// As others see it in a channel.
+    /// Returns the client's data as other members of a channel see them.
     fn presence_member(&self, channel_info: Bytes) -> Arc<PresenceMember> {
         let who = self.identity();
         Arc::new(PresenceMember {
@@ -456,7 +457,7 @@ impl ClientHandler {
         })
     }
 
-    /// Drops what is more than the subscription itself.
+    /// Drops the channel's presence and expiry.
     fn forget_channel(&mut self, channel: &Channel) {
         if let Some(joined) = &mut self.joined {
             joined.marked.retain(|it| it.channel != *channel);
@@ -474,7 +475,7 @@ fn refusal_reply(id: u32, refusal: Refusal) -> Reply {
     Reply { id, error: Some(error), ..Reply::default() }
 }
 
-/// Tokens are nobody else's business.
+/// Hides the token.
 impl fmt::Debug for ReceiveOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

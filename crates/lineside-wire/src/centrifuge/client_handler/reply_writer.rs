@@ -1,4 +1,4 @@
-//! Replies on their way out: several in one frame, none of the frames large.
+//! A writer of replies: several in one frame, no frame large.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -12,13 +12,13 @@ use crate::websocket::{DEFLATE_BYTES_MIN, Deflater, frame};
 
 pub(super) struct ReplyWriter<'a> {
     format: ProtocolFormat,
-    /// Where compression was agreed on.
+    /// Set if compression was negotiated.
     deflater: Option<&'a mut Deflater>,
     frames: &'a mut VecDeque<Bytes>,
-    /// Bytes in the frames.
+    /// The bytes in the frames.
     bytes: usize,
     payload: BytesMut,
-    /// What has been pulled for a reply and did not fit. Bound: one per channel in it.
+    /// Deliveries that were pulled for a reply but did not fit. Bound: one per channel in the reply.
     pub(super) after_reply: Vec<Delivery>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> ReplyWriter<'a> {
         reply.write_message(self.format, &mut self.payload);
     }
 
-    /// Adds a frame behind the replies.
+    /// Adds a frame after the replies.
     pub(super) fn push_frame(&mut self, pieces: push::Pieces) {
         self.flush_message();
         let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
@@ -54,7 +54,7 @@ impl<'a> ReplyWriter<'a> {
         self.deflater.as_deref_mut()
     }
 
-    /// Whether the socket is to take some before there is more.
+    /// Returns true if the socket must accept some replies before there are more.
     pub(super) fn is_full(&self) -> bool {
         self.bytes + self.payload.len() >= OUTBOX_BYTES
     }

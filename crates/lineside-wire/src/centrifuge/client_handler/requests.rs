@@ -1,4 +1,4 @@
-//! What a client asks besides who it is and what it listens to.
+//! Requests other than authentication and subscriptions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl ClientHandler {
         }
     }
 
-    /// Who listens to a channel, or might, may also ask about it.
+    /// Parses the channel, and checks that the client is subscribed to it or may subscribe.
     fn authorize_query(&self, name: &str) -> Result<Channel, Refusal> {
         let channel = parse_channel(name)?;
         if !self.is_subscribed_to(&channel) {
@@ -118,7 +118,7 @@ impl ClientHandler {
         let since = match &request.since {
             None => None,
             Some(StreamPosition { offset, epoch }) => {
-                // Without an epoch the present one is meant.
+                // An empty epoch means the current one.
                 let epoch = if epoch.is_empty() {
                     let now = hub.read_history(&channel, position_only).map_err(history_refusal)?;
                     now.position.epoch
@@ -136,7 +136,7 @@ impl ClientHandler {
         let mut publications = Vec::new();
         for publication in &history.publications {
             let entry = push::to_reply_publication(publication);
-            // One is always told, or nobody could ever get past it.
+            // At least one publication is always included; otherwise no client could get past it.
             if !budget.charge_publication(&entry) && !publications.is_empty() {
                 break;
             }

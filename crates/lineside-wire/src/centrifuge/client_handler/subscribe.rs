@@ -1,4 +1,4 @@
-//! Listening to channels.
+//! Subscriptions to channels.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::centrifuge::message::{
 };
 use crate::centrifuge::{codes, push};
 
-/// What a reply may still hold.
+/// The remaining capacity of a reply.
 pub(super) struct ReplyBudget {
     publications: usize,
     bytes: usize,
@@ -35,7 +35,7 @@ impl ReplyBudget {
         self.publications == 0 || self.bytes == 0
     }
 
-    /// Whether the publication fits; then it counts.
+    /// Counts the publication if it fits; returns false otherwise.
     pub(super) fn charge_publication(&mut self, publication: &Publication) -> bool {
         let bytes = publication.encoded_len();
         let fits = self.publications > 0 && bytes <= self.bytes;
@@ -49,7 +49,7 @@ impl ReplyBudget {
     }
 }
 
-/// What a refused subscription is answered with.
+/// Returns the error reply to a refused subscription.
 pub(super) fn subscribe_refusal(error: SubscribeError) -> Refusal {
     match error {
         SubscribeError::Unresolved(error) => channel_refusal(error),
@@ -96,8 +96,8 @@ impl ClientHandler {
         self.service.gate.authorize_subscribe(who, channel, token)
     }
 
-    /// Listens to the channel and says where the client is then. What was missed stands in the answer as far as it
-    /// fits.
+    /// Subscribes to the channel and returns the client's position. The reply contains the missed publications as far
+    /// as they fit.
     #[expect(clippy::too_many_arguments, reason = "a subscription is made of all of them")]
     pub(super) fn subscribe_channel(
         &mut self,
@@ -114,7 +114,7 @@ impl ClientHandler {
         let keeps = namespace.is_none_or(|it| it.history.is_some());
         let counts = namespace.is_some_and(|it| it.presence || it.join_leave);
         let tells = namespace.is_some_and(|it| it.join_leave) && wants_members;
-        // An epoch that is none is one that never was: what is resumed from there is never covered.
+        // An invalid epoch becomes one that never existed, so it is never covered.
         let claim = (keeps && resume.recover).then(|| Position {
             epoch: resume.epoch.parse().unwrap_or(Epoch::from_bits(0)),
             offset: resume.offset,
@@ -151,7 +151,7 @@ impl ClientHandler {
         })
     }
 
-    /// Counts the client as present, and has it told who comes and goes.
+    /// Counts the client as present, and subscribes it to joins and leaves.
     fn join_presence(
         &mut self,
         channel: &Channel,
@@ -173,7 +173,8 @@ impl ClientHandler {
         }
     }
 
-    /// What the client missed, as far as it fits. What has been pulled and does not is sent after the reply.
+    /// Returns the missed publications as far as they fit. Deliveries that were pulled but do not fit are sent after
+    /// the reply.
     fn take_missed(
         &mut self,
         channel: &Channel,
@@ -202,7 +203,7 @@ impl ClientHandler {
         missed
     }
 
-    /// Takes a new token for a channel.
+    /// Accepts a new token for a channel.
     pub(super) fn handle_sub_refresh(
         &mut self,
         request: &SubRefreshRequest,

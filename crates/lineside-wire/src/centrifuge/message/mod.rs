@@ -1,7 +1,7 @@
-//! The protocol's objects, one structure for both formats: fields have the protobuf definition's numbers and the JSON
-//! form's names. Fields that nothing here uses are left out; a reader passes them over.
+//! The protocol's messages, one structure for both formats: fields have the numbers of the protobuf definition and the
+//! names of the JSON form. Unused fields are left out; a reader skips them.
 //!
-//! Where the protobuf form holds bytes, the JSON form holds JSON: such bytes are JSON text here, too.
+//! Where the protobuf form has bytes, the JSON form has JSON: such bytes are JSON text here too.
 
 mod reply;
 mod request;
@@ -11,7 +11,7 @@ pub use self::request::*;
 
 use serde::{Deserialize, Serialize};
 
-/// JSON text as bytes: spliced in and cut out as it is.
+/// JSON text as bytes, embedded and extracted unchanged.
 mod raw {
     use bytes::Bytes;
     use serde::de::Deserialize as _;
@@ -29,7 +29,7 @@ mod raw {
     }
 }
 
-/// A map from channels, as JSON has it.
+/// A map by channel, as in the JSON form.
 mod server_subs {
     use std::collections::BTreeMap;
 
@@ -46,6 +46,6 @@ mod server_subs {
     }
 }
 
-/// Nothing, or nothing that is looked at.
+/// A message without fields, or with fields that are ignored.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 pub struct EmptyMessage {}

@@ -1,4 +1,4 @@
-//! What servers send.
+//! Messages from servers.
 
 use std::collections::BTreeMap;
 
@@ -7,153 +7,153 @@ use serde::Deserialize;
 
 use super::{EmptyMessage, raw, server_subs};
 
-/// What a server sends: an answer with the command's id, a push without, or nothing for a ping.
+/// A message from a server: a reply with the command's id, a push without one, or an empty message as a ping.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct Reply {
     /// The command's id; 0 for a push or a ping.
     #[prost(uint32, tag = "1")]
     pub id: u32,
-    /// Why the command was refused.
+    /// The reason why the command was refused.
     #[prost(message, optional, tag = "2")]
     pub error: Option<ReplyError>,
-    /// What no command asked for.
+    /// A push, which no command asked for.
     #[prost(message, optional, tag = "4")]
     pub push: Option<Push>,
-    /// To a connect.
+    /// The reply to a connect.
     #[prost(message, optional, tag = "5")]
     pub connect: Option<ConnectResult>,
-    /// To a subscribe.
+    /// The reply to a subscribe.
     #[prost(message, optional, tag = "6")]
     pub subscribe: Option<SubscribeResult>,
-    /// To an unsubscribe.
+    /// The reply to an unsubscribe.
     #[prost(message, optional, tag = "7")]
     pub unsubscribe: Option<EmptyMessage>,
-    /// To a publish.
+    /// The reply to a publish.
     #[prost(message, optional, tag = "8")]
     pub publish: Option<EmptyMessage>,
-    /// To a presence.
+    /// The reply to a presence.
     #[prost(message, optional, tag = "9")]
     pub presence: Option<PresenceResult>,
-    /// To a presence_stats.
+    /// The reply to a presence_stats.
     #[prost(message, optional, tag = "10")]
     pub presence_stats: Option<PresenceStatsResult>,
-    /// To a history.
+    /// The reply to a history.
     #[prost(message, optional, tag = "11")]
     pub history: Option<HistoryResult>,
-    /// To a ping.
+    /// The reply to a ping.
     #[prost(message, optional, tag = "12")]
     pub ping: Option<EmptyMessage>,
-    /// To a refresh.
+    /// The reply to a refresh.
     #[prost(message, optional, tag = "14")]
     pub refresh: Option<RefreshResult>,
-    /// To a sub_refresh.
+    /// The reply to a sub_refresh.
     #[prost(message, optional, tag = "15")]
     pub sub_refresh: Option<SubRefreshResult>,
 }
 
-/// Why a command was refused.
+/// The reason why a command was refused.
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct ReplyError {
-    /// See [`codes::ERRORS`](crate::centrifuge::codes::ERRORS).
+    /// The code; see [`codes::ERRORS`](crate::centrifuge::codes::ERRORS).
     #[prost(uint32, tag = "1")]
     pub code: u32,
-    /// For whoever reads logs.
+    /// A text for logs.
     #[prost(string, tag = "2")]
     pub message: String,
-    /// Whether to try again.
+    /// True if the client should retry later.
     #[prost(bool, tag = "3")]
     pub temporary: bool,
 }
 
-/// Something about a channel that no command asked for.
+/// A message about a channel that no command asked for.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct Push {
-    /// Which channel.
+    /// The channel.
     #[prost(string, tag = "2")]
     pub channel: String,
     /// A publication.
     #[prost(message, optional, tag = "4")]
     #[serde(rename = "pub")]
     pub publication: Option<Publication>,
-    /// Somebody came.
+    /// A client has joined.
     #[prost(message, optional, tag = "5")]
     pub join: Option<JoinLeave>,
-    /// Somebody left.
+    /// A client has left.
     #[prost(message, optional, tag = "6")]
     pub leave: Option<JoinLeave>,
-    /// The subscription is over.
+    /// The subscription has ended.
     #[prost(message, optional, tag = "7")]
     pub unsubscribe: Option<UnsubscribePush>,
-    /// A subscription that the server made.
+    /// The server has subscribed the client.
     #[prost(message, optional, tag = "9")]
     pub subscribe: Option<SubscribePush>,
-    /// When the connection expires has changed.
+    /// The expiry of the connection has changed.
     #[prost(message, optional, tag = "12")]
     pub refresh: Option<SubRefreshResult>,
 }
 
-/// Who somebody is.
+/// The public data of a client.
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct ClientInfo {
-    /// The user; empty for nobody in particular.
+    /// The user; empty for an anonymous client.
     #[prost(string, tag = "1")]
     pub user: String,
-    /// The connection.
+    /// The connection's id.
     #[prost(string, tag = "2")]
     pub client: String,
-    /// What the connection's token says.
+    /// The information in the connection's token.
     #[prost(bytes = "bytes", tag = "3")]
     #[serde(with = "raw")]
     pub conn_info: Bytes,
-    /// What the subscription's token says.
+    /// The information in the subscription's token.
     #[prost(bytes = "bytes", tag = "4")]
     #[serde(with = "raw")]
     pub chan_info: Bytes,
 }
 
-/// Something published.
+/// A publication.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct Publication {
-    /// What.
+    /// The data.
     #[prost(bytes = "bytes", tag = "4")]
     #[serde(with = "raw")]
     pub data: Bytes,
-    /// By which client, if by one.
+    /// The publishing client, if there is one.
     #[prost(message, optional, tag = "5")]
     pub info: Option<ClientInfo>,
-    /// Where one is with it; 0 where that says nothing.
+    /// The position after the publication; 0 if it does not change the position.
     #[prost(uint64, tag = "6")]
     pub offset: u64,
-    /// What the publisher labelled it with.
+    /// The publisher's tags.
     #[prost(btree_map = "string, string", tag = "7")]
     pub tags: BTreeMap<String, String>,
-    /// The offset's epoch, where it may be another than the subscription began with.
+    /// The offset's epoch, if it may differ from that at the start of the subscription.
     #[prost(string, tag = "14")]
     pub epoch: String,
 }
 
-/// Somebody came or left.
+/// A client has joined or left.
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct JoinLeave {
-    /// Who.
+    /// The client.
     #[prost(message, optional, tag = "1")]
     pub info: Option<ClientInfo>,
 }
 
-/// A subscription is over.
+/// The end of a subscription.
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct UnsubscribePush {
-    /// See [`codes::UNSUBSCRIBES`](crate::centrifuge::codes::UNSUBSCRIBES).
+    /// The code; see [`codes::UNSUBSCRIBES`](crate::centrifuge::codes::UNSUBSCRIBES).
     #[prost(uint32, tag = "2")]
     pub code: u32,
-    /// For whoever reads logs.
+    /// A text for logs.
     #[prost(string, tag = "3")]
     pub reason: String,
 }
@@ -162,7 +162,7 @@ pub struct UnsubscribePush {
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct SubscribePush {
-    /// Whether one may come back with a position.
+    /// True if the client may resume from a position.
     #[prost(bool, tag = "1")]
     pub recoverable: bool,
     /// The position's epoch.
@@ -171,7 +171,7 @@ pub struct SubscribePush {
     /// The position's offset.
     #[prost(uint64, tag = "5")]
     pub offset: u64,
-    /// Whether publications carry offsets.
+    /// True if publications carry offsets.
     #[prost(bool, tag = "6")]
     pub positioned: bool,
 }
@@ -180,38 +180,38 @@ pub struct SubscribePush {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct ConnectResult {
-    /// The connection's name.
+    /// The connection's id.
     #[prost(string, tag = "1")]
     pub client: String,
     /// The server's version.
     #[prost(string, tag = "2")]
     pub version: String,
-    /// Whether the token expires.
+    /// True if the token expires.
     #[prost(bool, tag = "3")]
     pub expires: bool,
-    /// In how many seconds.
+    /// The seconds until the token expires.
     #[prost(uint32, tag = "4")]
     pub ttl: u32,
     /// Subscriptions that the server made.
     #[prost(message, repeated, tag = "6")]
     #[serde(deserialize_with = "server_subs::deserialize")]
     pub subs: Vec<ServerSub>,
-    /// How often the server pings, in seconds.
+    /// The interval of the server's pings, in seconds.
     #[prost(uint32, tag = "7")]
     pub ping: u32,
-    /// Whether pings are to be answered.
+    /// True if pings must be answered.
     #[prost(bool, tag = "8")]
     pub pong: bool,
 }
 
-/// A subscription that the server made: an entry of a map, spelt out. As a map's value a result of nothing but defaults
-/// would be left out, and the JavaScript client takes a value that is left out for none at all.
+/// A subscription that the server made: an entry of a map, spelled out. As a map's value, a result with only default
+/// values would be left out, and the JavaScript client ignores an entry without a value.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ServerSub {
-    /// To what.
+    /// The channel.
     #[prost(string, tag = "1")]
     pub channel: String,
-    /// As if the client had asked.
+    /// The result, as for a subscribe of the client.
     #[prost(message, required, tag = "2")]
     pub result: SubscribeResult,
 }
@@ -220,31 +220,31 @@ pub struct ServerSub {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct SubscribeResult {
-    /// Whether the subscription expires.
+    /// True if the subscription expires.
     #[prost(bool, tag = "1")]
     pub expires: bool,
-    /// In how many seconds.
+    /// The seconds until the subscription expires.
     #[prost(uint32, tag = "2")]
     pub ttl: u32,
-    /// Whether one may come back with a position.
+    /// True if the client may resume from a position.
     #[prost(bool, tag = "3")]
     pub recoverable: bool,
     /// The position's epoch.
     #[prost(string, tag = "6")]
     pub epoch: String,
-    /// What was missed.
+    /// The missed publications.
     #[prost(message, repeated, tag = "7")]
     pub publications: Vec<Publication>,
-    /// Whether what was missed could be given.
+    /// True if all missed publications could be sent.
     #[prost(bool, tag = "8")]
     pub recovered: bool,
-    /// What the client holds, without the publications here.
+    /// The client's offset before these publications.
     #[prost(uint64, tag = "9")]
     pub offset: u64,
-    /// Whether publications carry offsets.
+    /// True if publications carry offsets.
     #[prost(bool, tag = "10")]
     pub positioned: bool,
-    /// Whether a position was asked for.
+    /// True if the client asked to resume.
     #[prost(bool, tag = "12")]
     pub was_recovering: bool,
 }
@@ -253,7 +253,7 @@ pub struct SubscribeResult {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct PresenceResult {
-    /// Who is there, by connection.
+    /// The members, by connection.
     #[prost(btree_map = "string, message", tag = "1")]
     pub presence: BTreeMap<String, ClientInfo>,
 }
@@ -262,10 +262,10 @@ pub struct PresenceResult {
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct PresenceStatsResult {
-    /// Connections.
+    /// The number of connections.
     #[prost(uint32, tag = "1")]
     pub num_clients: u32,
-    /// Users; those who are nobody in particular count as one.
+    /// The number of users; anonymous clients count as one.
     #[prost(uint32, tag = "2")]
     pub num_users: u32,
 }
@@ -274,13 +274,13 @@ pub struct PresenceStatsResult {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct HistoryResult {
-    /// What was published.
+    /// The publications.
     #[prost(message, repeated, tag = "1")]
     pub publications: Vec<Publication>,
-    /// The present epoch.
+    /// The current epoch.
     #[prost(string, tag = "2")]
     pub epoch: String,
-    /// The present offset.
+    /// The current offset.
     #[prost(uint64, tag = "3")]
     pub offset: u64,
 }
@@ -289,16 +289,16 @@ pub struct HistoryResult {
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct RefreshResult {
-    /// The connection's name.
+    /// The connection's id.
     #[prost(string, tag = "1")]
     pub client: String,
     /// The server's version.
     #[prost(string, tag = "2")]
     pub version: String,
-    /// Whether the new token expires.
+    /// True if the new token expires.
     #[prost(bool, tag = "3")]
     pub expires: bool,
-    /// In how many seconds.
+    /// The seconds until the new token expires.
     #[prost(uint32, tag = "4")]
     pub ttl: u32,
 }
@@ -307,10 +307,10 @@ pub struct RefreshResult {
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct SubRefreshResult {
-    /// Whether the new token expires.
+    /// True if the new token expires.
     #[prost(bool, tag = "1")]
     pub expires: bool,
-    /// In how many seconds.
+    /// The seconds until the new token expires.
     #[prost(uint32, tag = "2")]
     pub ttl: u32,
 }

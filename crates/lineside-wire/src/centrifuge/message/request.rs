@@ -1,6 +1,6 @@
-//! What clients send. Fields without a value are left out of the JSON form, as they are of the protobuf form.
+//! Requests from clients. Fields without a value are left out of the JSON form, as in the protobuf form.
 //!
-//! Tokens are shown to nobody: whoever has one is taken for its user.
+//! Tokens are never printed: the holder of a token can act as its user.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What a client sends: one of the requests, or none for a pong.
+/// A message from a client: one of the requests, or none for a pong.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::centrifuge) struct CommandMessage {
@@ -59,34 +59,34 @@ pub(in crate::centrifuge) struct CommandMessage {
     pub(in crate::centrifuge) sub_refresh: Option<SubRefreshRequest>,
 }
 
-/// A client says who it is.
+/// A request to connect.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[prost(skip_debug)]
 #[serde(default)]
 pub struct ConnectRequest {
-    /// Who it is; empty for nobody in particular.
+    /// The token; empty for an anonymous client.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "is_default")]
     pub token: String,
-    /// Where it is on channels that the server subscribes it to.
+    /// The positions on channels that the server subscribes the client to.
     #[prost(btree_map = "string, message", tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
     pub subs: BTreeMap<String, ResumePoint>,
-    /// What sort of client it is, such as `js`.
+    /// The kind of client, such as `js`.
     #[prost(string, tag = "4")]
     #[serde(skip_serializing_if = "is_default")]
     pub name: String,
-    /// Its version.
+    /// The client's version.
     #[prost(string, tag = "5")]
     #[serde(skip_serializing_if = "is_default")]
     pub version: String,
 }
 
-/// Where a client is on a channel.
+/// A client's position on a channel.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResumePoint {
-    /// Whether it is anywhere at all.
+    /// True if the client has a position.
     #[prost(bool, tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
     pub recover: bool,
@@ -100,20 +100,20 @@ pub struct ResumePoint {
     pub offset: u64,
 }
 
-/// A client wants to listen to a channel.
+/// A request to subscribe to a channel.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[prost(skip_debug)]
 #[serde(default)]
 pub struct SubscribeRequest {
-    /// Which.
+    /// The channel.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "is_default")]
     pub channel: String,
-    /// That it may; empty without one.
+    /// The token for the channel; empty without one.
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "is_default")]
     pub token: String,
-    /// Whether it holds a position.
+    /// True if the client has a position.
     #[prost(bool, tag = "3")]
     #[serde(skip_serializing_if = "is_default")]
     pub recover: bool,
@@ -125,70 +125,70 @@ pub struct SubscribeRequest {
     #[prost(uint64, tag = "7")]
     #[serde(skip_serializing_if = "is_default")]
     pub offset: u64,
-    /// Whether it wants to be told who comes and goes.
+    /// True if the client wants joins and leaves.
     #[prost(bool, tag = "11")]
     #[serde(skip_serializing_if = "is_default")]
     pub join_leave: bool,
 }
 
-/// A request that names a channel and nothing else.
+/// A request with only a channel.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChannelRequest {
-    /// Which.
+    /// The channel.
     #[prost(string, tag = "1")]
     pub channel: String,
 }
 
-/// A client publishes.
+/// A request to publish.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PublishRequest {
-    /// Where.
+    /// The channel.
     #[prost(string, tag = "1")]
     pub channel: String,
-    /// What.
+    /// The data.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(with = "raw", skip_serializing_if = "Bytes::is_empty")]
     pub data: Bytes,
 }
 
-/// A client wants to know what was published.
+/// A request for recent publications.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HistoryRequest {
-    /// Where.
+    /// The channel.
     #[prost(string, tag = "1")]
     pub channel: String,
-    /// How many publications at most; 0 for the position alone, negative for all there are.
+    /// The largest number of publications; 0 for the position only, negative for all.
     #[prost(int32, tag = "7")]
     #[serde(skip_serializing_if = "is_default")]
     pub limit: i32,
-    /// After which position, or before it where `reverse`.
+    /// Limits the result to publications after this position, or before it if `reverse` is set.
     #[prost(message, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<StreamPosition>,
-    /// The newest first.
+    /// True for newest first.
     #[prost(bool, tag = "9")]
     #[serde(skip_serializing_if = "is_default")]
     pub reverse: bool,
 }
 
-/// A position as text and number.
+/// A position with its epoch as text.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamPosition {
-    /// How far.
+    /// The offset in the epoch.
     #[prost(uint64, tag = "1")]
     #[serde(skip_serializing_if = "is_default")]
     pub offset: u64,
-    /// In which life.
+    /// The epoch.
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "is_default")]
     pub epoch: String,
 }
 
-/// A client has a new token.
+/// A request to replace the connection's token.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[prost(skip_debug)]
 #[serde(default)]
@@ -198,7 +198,7 @@ pub struct RefreshRequest {
     pub token: String,
 }
 
-/// A client has a new token for a channel.
+/// A request to replace a channel's token.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 #[prost(skip_debug)]
 #[serde(default)]
@@ -211,7 +211,7 @@ pub struct SubRefreshRequest {
     pub token: String,
 }
 
-/// Stands for a token where a request is printed.
+/// Replaces a token in debug output.
 struct RedactedToken<'a>(&'a str);
 
 impl fmt::Debug for RedactedToken<'_> {

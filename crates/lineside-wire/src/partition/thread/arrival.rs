@@ -1,4 +1,4 @@
-//! How a connection that somebody else accepted becomes a row.
+//! The arrival of a connection that was accepted elsewhere.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::partition::{PendingConnection, TransportRequest};
 use crate::sse::{LastEventId, SseConnection};
 
 impl PartitionThread {
-    /// Takes in who was brought.
+    /// Accepts the connections in the mailbox.
     pub(super) fn accept_pending(&mut self) {
-        // Some at a time, so that those who are here are not kept waiting.
+        // A limited number at a time, so that existing connections do not wait long.
         let newcomers: Vec<_> = self.inbox.drain().take(NEWCOMERS_PER_TURN).collect();
         self.metrics.newcomers_waiting.subtract(newcomers.len() as u64);
         let now = self.monotonic_now();
@@ -58,7 +58,7 @@ impl PartitionThread {
         let (transport, first) = match opened {
             Ok(opened) => opened,
             Err(_) => {
-                // It fits into a socket that nothing was written to; one that is broken needs no reply.
+                // The refusal fits into an unused socket; a broken one needs no reply.
                 _ = socket.write_pieces(&mut vec![refusal]).and_then(|_| socket.flush_tls());
                 return;
             }
@@ -66,7 +66,7 @@ impl PartitionThread {
         if socket.register_socket(self.poll.registry(), Token(entry)).is_err() {
             return;
         }
-        // Connections made together must not be pinged together for ever.
+        // Connections opened together must not be pinged together forever.
         let ping_at = now + PING_INTERVAL.mul_f64(self.rng.f64().mul_add(0.5, 0.5));
         let mut opened = Connection::new(socket, transport, [head, first], ping_at, place);
         opened.due = self.wheel.schedule_row(row, opened.next_due());
