@@ -1,4 +1,4 @@
-//! Every seed of the fuzzers through the checks that the fuzzers make, without a fuzzer: runs on stable.
+//! Runs every seed of the fuzzers through the fuzzers' checks, without a fuzzer: works on stable Rust.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../fuzz/src/wire.rs"]

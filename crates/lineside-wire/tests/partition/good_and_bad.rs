@@ -1,4 +1,4 @@
-//! What some clients do must not be felt by others, and what all are owed they get.
+//! Tests that misbehaving clients do not affect others, and that every client gets its deliveries.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
     let stage = Stage::new(10);
     let sleepers: Vec<Peer> = (0..10).map(|_| stage.listener(1)).collect();
     let mut good: Vec<Peer> = (0..50).map(|_| stage.listener(1)).collect();
-    // More than a socket's buffers take, and more than the ring keeps.
+    // More than a socket's buffers accept, and more than the ring retains.
     for _ in 0..200 {
         let offset = stage.publish(1, 100_000);
         for peer in &mut good {
@@ -70,7 +70,7 @@ fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
     assert_eq!(closed(), 0, "they have time");
     eventually("they are given up", || {
         stage.clock.advance(STALL_MAX / 10);
-        // Somebody has to answer the pings meanwhile.
+        // The good clients must answer the pings meanwhile.
         good.iter_mut().for_each(|peer| peer.send(&json!({})));
         closed() == 10
     });
@@ -84,7 +84,7 @@ fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
     let stage = Stage::new(10);
     let mut slow = stage.listener(1);
     let is_blocked = || stage.partitions.metrics().blocked_count() > 0;
-    // Overtaken again and again before its socket is full, it would be cut off.
+    // If it were overtaken repeatedly before its socket is full, it would be cut off.
     while !is_blocked() {
         let told = || stage.hub.metrics().deliveries_total;
         let before = told();
@@ -113,7 +113,7 @@ fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
 fn a_large_state_to_many_keeps_no_other_room_waiting() {
     let stage = Stage::new(2_000_000);
     let mut lone = stage.listener(2);
-    // Nobody of these reads, so all that can be under way is.
+    // These clients do not read, so as many states as possible are in transfer.
     let crowd: Vec<Peer> = (0..1_500)
         .map(|_| {
             let mut peer = stage.websocket();
@@ -130,7 +130,7 @@ fn a_large_state_to_many_keeps_no_other_room_waiting() {
         assert_eq!(lone.next_offset(), offset);
         assert!(waiting() > 0, "it came before the crowd had its states");
     }
-    // Of all together, as a busy machine may hold up any one of them.
+    // All together, because a busy machine may delay any one of them.
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     assert_eq!(stage.hub.metrics().states_encoded_total, 2, "one for each room");
     drop(crowd);
@@ -203,7 +203,7 @@ fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
     let long = SseSubscriber { user: "bert".into(), lives: None };
     let mut streams = [short, long].map(|reader| stage.events(1, reader));
     let mut good = stage.listener(1);
-    // A channel each, and what is said to each user.
+    // One channel each, and the orders for each user.
     eventually("both are in", || stage.hub.metrics().subscriptions == 5);
     stage.clock.advance(4 * SECOND);
     assert_eq!(stage.partitions.metrics().connection_count(), 3);
@@ -236,7 +236,7 @@ fn who_floods_an_event_stream_is_cut_off() {
     assert_eq!(good.next_offset(), offset);
     assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Flood), 0);
     eventually("it is too much", || {
-        // Once it is closed nothing can be sent.
+        // Writing may fail once it is closed.
         _ = chatty.write_all(&[b'x'; 10_000]);
         stage.partitions.metrics().closed_count(CloseReason::Flood) == 1
     });

@@ -1,4 +1,4 @@
-//! Partitions over real sockets: thousands of rows, slow ones, dead ones and lying ones among them.
+//! Tests of partitions over real sockets: with slow, dead and misbehaving clients.
 
 #![expect(clippy::disallowed_methods, reason = "real sockets are waited for in real time")]
 

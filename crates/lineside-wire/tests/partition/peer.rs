@@ -1,4 +1,4 @@
-//! The client's end of a WebSocket.
+//! The client's end of a WebSocket connection.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -16,7 +16,7 @@ pub(crate) struct Peer {
     pub(crate) socket: Line,
     reader: WebSocketReader,
     inflater: Inflater,
-    /// What has come and was not looked at.
+    /// Messages that have arrived but were not read.
     messages: VecDeque<Value>,
     /// The code that the server closed with.
     pub(crate) closed: Option<u16>,
@@ -61,7 +61,7 @@ impl Peer {
         assert!(reply["connect"]["client"].is_string(), "{reply}");
     }
 
-    /// Subscribes, and reads the state.
+    /// Subscribes to a channel, and reads the state.
     pub(crate) fn subscribe(&mut self, channel: &str) {
         let reply = self.ask(json!({"subscribe": {"channel": channel}}));
         assert_eq!(reply["subscribe"]["recoverable"], true, "{reply}");
@@ -73,7 +73,7 @@ impl Peer {
         }
     }
 
-    /// The next message; none at the end.
+    /// Returns the next message; `None` at the end.
     pub(crate) fn next(&mut self) -> Option<Value> {
         while self.messages.is_empty() && !self.is_at_end {
             let mut bytes = vec![0; 1 << 16];
@@ -101,7 +101,7 @@ impl Peer {
         }
     }
 
-    /// The next push's data, whatever else comes before it.
+    /// Returns the next push's data; skips other messages.
     pub(crate) fn next_data(&mut self) -> Value {
         loop {
             let mut message = self.next().expect("a publication");
@@ -111,7 +111,7 @@ impl Peer {
         }
     }
 
-    /// The next publication's offset.
+    /// Returns the next publication's offset.
     pub(crate) fn next_offset(&mut self) -> u64 {
         loop {
             let message = self.next().expect("a publication");
@@ -121,7 +121,7 @@ impl Peer {
         }
     }
 
-    /// Reads to the end; the code that the server closed with.
+    /// Reads to the end; returns the server's close code.
     pub(crate) fn end(&mut self) -> Option<u16> {
         while self.next().is_some() {}
         self.closed

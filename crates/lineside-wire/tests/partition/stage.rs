@@ -1,4 +1,4 @@
-//! A hub with two networks, partitions that serve it, and sockets into them.
+//! A hub with two networks, partitions that serve it, and client sockets.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,14 +22,14 @@ use parking_lot::Mutex;
 
 use crate::peer::Peer;
 
-/// How long anything may take that is to happen soon.
+/// The time within which an expected event must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Everybody may do everything.
+/// An authorizer that permits everything.
 #[derive(Debug)]
 struct Open;
 
-/// The token on which the gate panics.
+/// The token on which the authorizer panics.
 pub(crate) const FAULT: &str = "fault";
 
 impl Authorizer for Open {
@@ -58,7 +58,7 @@ impl Authorizer for Open {
     }
 }
 
-/// Networks `feed/1` and `feed/2`: how far each is, and how large its state.
+/// The networks `feed/1` and `feed/2`: the offset of each, and the size of its state.
 struct Networks(Mutex<[(u64, usize); 2]>);
 
 fn key(network: u32) -> RoomKey {
@@ -102,8 +102,8 @@ impl StateSource for Networks {
     }
 }
 
-/// A client's end of a socket. While it waits, the server's time goes on: a room that is behind is walked again after
-/// some, whatever was published.
+/// A client's end of a socket. While it waits, the server's clock advances, because a room that is behind starts its
+/// next pass only after some time.
 pub(crate) struct Line {
     pub(crate) socket: TcpStream,
     clock: SimulatedClock,
@@ -137,7 +137,7 @@ impl Write for Line {
 
 pub(crate) struct Stage {
     pub(crate) hub: Arc<Hub>,
-    /// By which sockets are judged.
+    /// The clock of the sockets' deadlines.
     pub(crate) clock: SimulatedClock,
     pub(crate) partitions: PartitionSet,
     networks: Arc<Networks>,
@@ -182,7 +182,7 @@ impl Stage {
         Line { socket: client, clock: self.clock.clone() }
     }
 
-    /// A client over WebSocket that has not said anything yet.
+    /// Opens a WebSocket client that has sent nothing yet.
     pub(crate) fn websocket(&self) -> Peer {
         Peer::new(self.connect(
             TransportRequest::WebSocket { format: ProtocolFormat::Json, deflate: false },
@@ -190,7 +190,7 @@ impl Stage {
         ))
     }
 
-    /// A client that listens to a network and has its state.
+    /// Opens a client that is subscribed to a network and has its state.
     pub(crate) fn listener(&self, network: u32) -> Peer {
         let mut peer = self.websocket();
         peer.connect();
@@ -198,7 +198,7 @@ impl Stage {
         peer
     }
 
-    /// An event stream, as raw bytes.
+    /// Opens an event stream, as raw bytes.
     pub(crate) fn events(&self, network: u32, reader: SseSubscriber) -> Line {
         let channels = vec![format!("feed/{network}").into()];
         self.connect(
@@ -207,7 +207,7 @@ impl Stage {
         )
     }
 
-    /// Publishes so many bytes in a network.
+    /// Publishes `bytes` bytes in a network; returns the offset.
     pub(crate) fn publish(&self, network: u32, bytes: usize) -> u64 {
         let offset = {
             let mut networks = self.networks.0.lock();
@@ -229,7 +229,7 @@ impl Stage {
     }
 }
 
-/// Waits until something holds.
+/// Waits until `holds` returns true.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {

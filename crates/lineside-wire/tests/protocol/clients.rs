@@ -1,4 +1,4 @@
-//! The protocol's conversation, over a network of vehicles.
+//! Tests of the protocol's exchanges, over a network of vehicles.
 
 use std::time::Duration;
 
@@ -182,7 +182,7 @@ fn what_was_missed_is_in_the_reply_and_the_rest_follows() {
         peer.subscribe("feed/city");
         peer.pull(99);
         let before = peer.held["feed/city"].offset;
-        // Nothing missed.
+        // Nothing was missed.
         let mut peer = peer.again();
         peer.connect("");
         let reply = peer.subscribe("feed/city").subscribe.expect("subscribed");
@@ -208,7 +208,7 @@ fn what_was_missed_is_in_the_reply_and_the_rest_follows() {
         peer.pull(99);
         assert_eq!(peer.held["feed/city"].records, network.holdings("feed/city"));
         assert_eq!((peer.held["feed/city"].states, peer.held["feed/city"].gaps), (2, 1));
-        // An epoch that is none.
+        // An invalid epoch.
         let mut peer = peer.again();
         peer.held.get_mut("feed/city").expect("held").epoch = "_".into();
         peer.connect("");
@@ -234,7 +234,7 @@ fn a_flood_ends_the_connection_and_a_resubscription_does_not() {
         assert_eq!(peer.closed, None);
         peer.ask_all((0..19).map(|_| CommandRequest::Ping));
         assert_eq!(code(&peer), 3013);
-        // Frames that are no messages count, too.
+        // Frames that are not messages count too.
         let mut peer = Peer::with_limits(&network.hub, format, false, limits);
         let mut pings = BytesMut::new();
         (0..30).for_each(|_| frame::write_masked(&mut pings, Opcode::Ping, false, b"!", [7; 4]));
@@ -357,7 +357,7 @@ proptest! {
                     }
                 }
             }
-            // One that was too slow comes back by itself.
+            // A client that was too slow reconnects by itself.
             if matches!(step, Step::Cut) || peer.closed.is_some() {
                 prop_assert!(matches!(code(&peer), 0 | 3008));
                 peer = peer.again();
@@ -367,7 +367,7 @@ proptest! {
                 peer.subscribe_all(&channels);
             }
         }
-        // What the workers do becomes news only then.
+        // The results of the workers are only signaled then.
         while peer.pull(100) > 0 || peer.pull(100) > 0 {}
         if peer.closed.is_none() {
             for (channel, held) in &peer.held {
@@ -385,7 +385,7 @@ proptest! {
             peer.piece = piece;
             peer.connect("");
             peer.send(&bytes);
-            // The same as a message, which gets further.
+            // The same bytes as a message get further.
             let mut message = BytesMut::new();
             frame::write_masked(&mut message, Opcode::Binary, false, &bytes, [1, 2, 3, 4]);
             let mut peer = Peer::new(&network.hub, format, true);
@@ -409,7 +409,7 @@ fn who_listens_to_a_feed_that_goes_is_told_by_the_end_of_its_subscription() {
         let end = push.unsubscribe.expect("an end");
         assert_eq!((push.channel.as_str(), end.code), ("feed/city", 2502));
         assert_eq!(peer.closed, None);
-        // What is left of it makes room for the next one.
+        // The old room must be removed to make room for the next one.
         network.hub.sweep_rooms();
     }
 }

@@ -1,4 +1,4 @@
-//! Frames in and out.
+//! Tests of incoming and outgoing frames.
 
 use bytes::BytesMut;
 use lineside_wire::websocket::frame::{self, Opcode};
@@ -18,13 +18,13 @@ const MASK: [u8; 4] = [0x5a, 0, 0xff, 0x31];
 
 type Events = Vec<Result<WebSocketEvent<'static>, ReadError>>;
 
-/// Something a client sends.
+/// A message or frame from a client.
 #[derive(Clone, Debug)]
 enum Sent {
     Text(String),
     Binary(Vec<u8>),
     Deflated(String),
-    /// A text in frames, with a ping after each but the last.
+    /// A text in fragments, with a ping after each but the last.
     Fragments(String, Vec<usize>),
     Ping(Vec<u8>),
 }
@@ -39,7 +39,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     ]
 }
 
-/// A client's frame as RFC 6455 §5.2 draws it, with any first byte.
+/// Returns a client's frame (RFC 6455 §5.2) with the given first byte.
 fn raw(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     let mut bytes = BytesMut::new();
     frame::write_masked(&mut bytes, Opcode::Binary, false, payload, mask);
@@ -208,7 +208,7 @@ fn nothing_is_read_after_a_close() {
     assert_eq!(server_reads(&bytes), [Ok(close)]);
 }
 
-/// A socket that gives what it was given, then nothing.
+/// A socket that returns the given bytes, then ends.
 struct Wire {
     incoming: std::io::Cursor<Vec<u8>>,
     outgoing: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The opening handshake, both sides of it.
+//! Tests of both sides of the opening handshake.
 
 use bytes::BytesMut;
 use lineside_wire::centrifuge::ProtocolFormat;
@@ -64,7 +64,7 @@ fn compression_is_agreed_on_only_where_it_can_be_kept() {
         let extra = [("Sec-WebSocket-Extensions", value)];
         handshake::accept_request("GET", headers(&extra)).expect("accepted").deflate
     };
-    // What browsers send.
+    // The offers of browsers.
     assert!(deflate("permessage-deflate; client_max_window_bits"));
     assert!(deflate("permessage-deflate"));
     assert!(deflate("x-other, permessage-deflate; server_no_context_takeover"));
@@ -83,7 +83,7 @@ fn compression_is_agreed_on_only_where_it_can_be_kept() {
     }
 }
 
-/// A request as a server's HTTP library would hand it on, and the server's reply to it.
+/// Passes a request on as a server's HTTP library would, and returns the server's reply.
 fn answer(request: &[u8]) -> String {
     let mut headers = [httparse::EMPTY_HEADER; 16];
     let mut parsed = httparse::Request::new(&mut headers);

@@ -1,4 +1,4 @@
-//! The protocols of a WebSocket from outside: what a client and a server make of each other's bytes.
+//! Tests of the WebSocket protocols through the public interface: a client and a server read each other's bytes.
 
 #[path = "../../../../fuzz/src/wire.rs"]
 pub mod checks;

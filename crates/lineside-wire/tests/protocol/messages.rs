@@ -1,4 +1,4 @@
-//! Commands and replies: what one side writes the other reads, in both formats.
+//! Tests of commands and replies: each side reads what the other writes, in both formats.
 
 use std::collections::BTreeMap;
 
@@ -305,7 +305,7 @@ fn what_is_no_command_is_said_to_be_none() {
     }
     assert_eq!(parse(ProtocolFormat::Json, b"{\"connect\":{}}"), [Err(BadCommand::NoId)]);
     assert_eq!(parse(ProtocolFormat::Json, b"{\"send\":{\"data\":1}}").len(), 1);
-    // Longer than what is there, an endless varint, a string that is not UTF-8.
+    // A length beyond the input, an endless varint, and a string that is not UTF-8.
     for bad in [&[5, 8, 1][..], &[0xff; 11], &[6, 8, 1, 0x2a, 3, 0x0a, 1]] {
         assert_eq!(parse(ProtocolFormat::Protobuf, bad), [Err(BadCommand::Malformed)]);
     }
@@ -343,7 +343,7 @@ fn the_documentation_shows_the_codes_and_the_rate() {
 fn a_subscription_by_the_server_has_a_result_also_where_that_says_nothing() {
     let subs = vec![ServerSub { channel: "a".into(), result: SubscribeResult::default() }];
     let connect = ConnectResult { subs, ..ConnectResult::default() };
-    // The map's entry (field 6): its key (1), and its value (2), which is empty and there.
+    // The map's entry (field 6): its key (1), and its value (2), which is empty but present.
     assert_eq!(connect.encode_to_vec(), [0x32, 5, 0x0a, 1, b'a', 0x12, 0]);
 }
 

@@ -1,4 +1,4 @@
-//! Channels of the operator's own: tokens, history, presence, publishing.
+//! Tests of the operator's own channels: tokens, history, presence, publishing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use lineside_wire::centrifuge::message::*;
 
 use crate::peer::{FORMATS, Peer};
 
-/// No feeds at all.
+/// A source without feeds.
 struct Nothing;
 
 impl StateSource for Nothing {
@@ -41,7 +41,8 @@ struct World {
 }
 
 impl World {
-    /// `app/kept/…` keeps `size` publications, `app/room/…` knows who is there, other channels keep nothing.
+    /// Creates a world in which `app/kept/…` has a history of `size` publications, `app/room/…` has presence, and
+    /// other channels have neither.
     fn new(size: usize) -> Self {
         let clock = SimulatedClock::new(UnixMillis(0));
         let history = Some(HistoryOptions { size, ttl: Duration::from_secs(60) });

@@ -1,4 +1,4 @@
-//! A client, from its commands to what it holds, and the server's side of its connection.
+//! A test client, from its commands to its content, with the server's side of its connection.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 pub(crate) const FORMATS: [ProtocolFormat; 2] = [ProtocolFormat::Json, ProtocolFormat::Protobuf];
 
-/// Tokens are words: `ann`, `ann until 60`, `ann in app/x,app/y`; `forged` is none.
+/// An authorizer whose tokens are words: `ann`, `ann until 60`, `ann in app/x,app/y`; `forged` is invalid.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     pub(crate) checked: Mutex<BTreeSet<String>>,
@@ -75,7 +75,7 @@ impl Authorizer for Words {
     }
 }
 
-/// What a partition is told, and what its workers have to do.
+/// A partition's signals, and its workers' jobs.
 #[derive(Default)]
 struct Desk(Mutex<VecDeque<Box<dyn FnOnce() + Send>>>);
 
@@ -89,14 +89,14 @@ impl WorkerPool for Desk {
     }
 }
 
-/// Whether the session has a listener of its own, or is one of a partition's.
+/// The kind of session: with its own listener, or of a partition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Side {
     Alone,
     Seated,
 }
 
-/// What a client holds of one channel.
+/// A client's content of one channel.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Held {
     pub(crate) epoch: String,
@@ -108,7 +108,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// As a client does it: the reply's position, then its publications.
+    /// Applies the reply's position, then its publications, as a client does.
     fn subscribed(&mut self, result: &SubscribeResult) {
         self.epoch.clone_from(&result.epoch);
         self.offset = result.offset;
@@ -156,12 +156,12 @@ pub(crate) struct Peer {
     codecs: ThreadCodecs,
     reader: WebSocketReader,
     last_id: u32,
-    /// Channels by the command that asked for them.
+    /// The channels, by the id of the command that subscribed to them.
     asked: BTreeMap<u32, String>,
-    /// Bytes per piece in which the server is given what is sent.
+    /// The size of the pieces in which the server gets input, in bytes.
     pub(crate) piece: usize,
     pub(crate) held: BTreeMap<String, Held>,
-    /// What came and was not asked for by [`ask`](Self::ask).
+    /// Pushes, which no [`ask`](Self::ask) requested.
     pub(crate) pushes: Vec<Push>,
     pub(crate) pings: usize,
     pub(crate) closed: Option<ConnectionClose>,
@@ -229,7 +229,7 @@ impl Peer {
         }
     }
 
-    /// Sends the commands in one message and gives the replies.
+    /// Sends the commands in one message and returns the replies.
     pub(crate) fn ask_all(
         &mut self,
         requests: impl IntoIterator<Item = CommandRequest>,
@@ -267,7 +267,7 @@ impl Peer {
         self.ask(CommandRequest::Connect(request))
     }
 
-    /// Subscribes to the channels in one message, each from where it is.
+    /// Subscribes to the channels in one message, each from its position.
     pub(crate) fn subscribe_all(&mut self, channels: &[&str]) -> Vec<Reply> {
         let requests: Vec<_> =
             channels.iter().map(|channel| self.subscribe_request(channel)).collect();
@@ -290,7 +290,7 @@ impl Peer {
         })
     }
 
-    /// Sends bytes as they are; gives the replies.
+    /// Sends raw bytes; returns the replies.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Vec<Reply> {
         let mut replies = Vec::new();
         for piece in bytes.chunks(self.piece.min(bytes.len()).max(1)) {
@@ -324,7 +324,7 @@ impl Peer {
         replies
     }
 
-    /// Takes at most so many deliveries.
+    /// Takes at most `most` deliveries; returns their number.
     pub(crate) fn pull(&mut self, most: usize) -> usize {
         for taken in 0..most {
             self.turn();
@@ -341,7 +341,7 @@ impl Peer {
         most
     }
 
-    /// A partition's turn: what its workers had to do, and which rooms have news.
+    /// Runs a partition's turn: its workers' jobs, and the rooms with news.
     fn turn(&mut self) {
         let jobs = std::mem::take(&mut *self.desk.0.lock());
         jobs.into_iter().for_each(|job| job());
@@ -354,7 +354,7 @@ impl Peer {
         }
     }
 
-    /// What is due by now.
+    /// Handles due events.
     pub(crate) fn look_in(&mut self) {
         let now = self.hub.clock().monotonic();
         let mut out = VecDeque::new();
@@ -404,7 +404,7 @@ impl Peer {
         replies
     }
 
-    /// Takes the positions in a reply before anything that comes after it.
+    /// Applies the positions in a reply before anything that comes after it.
     fn note(&mut self, reply: &Reply) {
         let asked = self.asked.get(&reply.id).cloned();
         if let (Some(channel), Some(result)) = (asked, &reply.subscribe) {
@@ -422,7 +422,7 @@ impl Peer {
         }
     }
 
-    /// The same client on a new connection: it holds what it held.
+    /// Returns the client on a new connection, with its content.
     pub(crate) fn again(self) -> Self {
         let Self { hub, format, held, piece, connection, audience, .. } = self;
         let side = if audience.is_some() { Side::Seated } else { Side::Alone };

@@ -1,4 +1,4 @@
-//! What a session delivers, as a client reads it.
+//! Tests of a session's deliveries as a client reads them.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn session(network: &Network, channel: &str) -> (Session, Channel) {
     (session, channel)
 }
 
-/// One frame, as a client takes it apart.
+/// Parses one frame as a client does.
 fn read(frame: &[u8], format: ProtocolFormat, deflate: bool) -> Reply {
     let mut bytes = frame.to_vec();
     let mut input = bytes.as_mut_slice();
@@ -73,7 +73,7 @@ fn check_all(delivery: &Delivery) {
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         check(delivery, format, None);
         check(delivery, format, Some(&mut Deflater::default()));
-        // What is there already is the same.
+        // A cached frame must be equal.
         check(delivery, format, Some(&mut Deflater::default()));
     }
 }

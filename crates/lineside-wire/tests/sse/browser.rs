@@ -1,4 +1,4 @@
-//! A browser's `EventSource`, as far as the bytes go, and a page that applies what it is told.
+//! A browser's `EventSource`, as far as its bytes go, and a page that applies its events.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(crate) struct Event {
     pub(crate) last_event_id: String,
 }
 
-/// Reads the event stream format; what is not ended by a blank line is not dispatched.
+/// A parser of the event stream format; a block without a blank line at its end is not dispatched.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     text: String,
@@ -55,7 +55,7 @@ impl Parser {
                 self.data = value.to_owned();
                 None
             }
-            // The standard takes an id when its event ends; our blocks hold one each, before the end.
+            // The standard takes an id when its event ends; the server's blocks have one id each, before the end.
             "id" => {
                 self.last_event_id = value.to_owned();
                 None
@@ -69,7 +69,7 @@ impl Parser {
     }
 }
 
-/// What a page holds of one channel.
+/// A page's content of one channel.
 #[derive(Debug, Default)]
 struct Page {
     held: Holdings,
@@ -78,7 +78,7 @@ struct Page {
     position: Option<(String, u64)>,
 }
 
-/// A page on some channels, over connections that are cut.
+/// A page with some channels, over connections that are cut.
 pub(crate) struct Browser {
     channels: Vec<String>,
     pages: BTreeMap<String, Page>,
@@ -102,7 +102,8 @@ impl Browser {
         self.connection = None;
     }
 
-    /// Connects if it is not, with the last id it saw; false when there is nothing to read now.
+    /// Connects if necessary, with the last id it saw, and reads a piece; returns false if there is nothing to read
+    /// now.
     pub(crate) fn read_piece(&mut self, network: &Network) -> bool {
         if self.connection.is_none() {
             let id = (!self.last_event_id.is_empty()).then_some(self.last_event_id.as_str());
@@ -174,7 +175,7 @@ impl Browser {
         self.last_event_id.clone_from(&event.last_event_id);
     }
 
-    /// Reads to the end, and compares.
+    /// Reads to the end, and compares the content.
     pub(crate) fn check_converged(&mut self, network: &Network) {
         while self.read_piece(network) {}
         for (name, page) in &self.pages {

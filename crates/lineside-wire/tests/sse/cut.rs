@@ -1,4 +1,4 @@
-//! Cutting the connection anywhere and coming back with the last id loses nothing.
+//! Tests that a connection can be cut anywhere, and that reconnecting with the last id loses nothing.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::network::Network;
 #[derive(Clone, Debug)]
 enum Act {
     Change(u64, u64),
-    /// Pieces are parts of events, so a cut may tear one apart.
+    /// Pieces are parts of events, so a cut may split one.
     Read(u8),
     Cut,
     Dataset,
@@ -77,7 +77,7 @@ proptest! {
     ) {
         let network = Network::new(10_000);
         let mut browsers = CHANNELS.map(Browser::new);
-        // All rooms are kept alive from the start by somebody who reads everything.
+        // A client that reads everything keeps all rooms alive from the start.
         let mut keeper = Browser::new(CHANNELS[3]);
         keeper.check_converged(&network);
         for (act, n) in &acts {

@@ -1,4 +1,4 @@
-//! Server-sent events from outside: what a browser would make of the bytes.
+//! Tests of server-sent events through the public interface: the bytes as a browser reads them.
 
 mod network;
 mod browser;

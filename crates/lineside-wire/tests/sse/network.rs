@@ -1,4 +1,4 @@
-//! A network of a few vehicles on routes, and the cells they are in, as JSON.
+//! A network of a few vehicles on routes and in cells, as JSON.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Network {
         self.source.0.lock().holdings(channel)
     }
 
-    /// A vehicle appears, moves on, changes route or cell, or goes.
+    /// Adds, moves or removes a vehicle, or changes its route or cell.
     pub(crate) fn change(&self, vehicle: u64, what: u64) {
         let mut now = self.source.0.lock().clone();
         let id = vehicle % VEHICLES;
@@ -111,7 +111,7 @@ impl Network {
         batch.finish();
     }
 
-    /// A new dataset, or a new life that starts counting again.
+    /// Starts a new dataset, or a new epoch whose offsets start again.
     pub(crate) fn restate(&self, new_life: bool) {
         let mut now = self.source.0.lock().clone();
         now.dataset += 1;
@@ -187,7 +187,7 @@ impl StateSource for Source {
         let part = |k: usize| {
             let changes = changes.chunks(RECORDS_PER_PART).nth(k).unwrap_or_default();
             let part = json!({"at": 0, "state": {"part": k + 1, "parts": n}, "changes": changes});
-            // Pretty, to see that line breaks do no harm.
+            // Pretty-printed, to test that line breaks do no harm.
             Bytes::from(serde_json::to_string_pretty(&part).expect("JSON"))
         };
         RoomState { position: Some(now.position), parts: (0..n).map(part).collect() }

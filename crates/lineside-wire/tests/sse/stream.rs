@@ -1,4 +1,4 @@
-//! The stream's text, its wakes, its beat and its refusals.
+//! Tests of the stream's text, its wake-ups, its heartbeats and its refusals.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn open(network: &Network, channels: &[&str], id: Option<&str>) -> SseStream {
         .expect("opened")
 }
 
-/// All that is there, as text.
+/// Returns all available bytes, as text.
 fn text(stream: &mut SseStream) -> String {
     let pieces: Vec<Bytes> = std::iter::from_fn(|| stream.next_bytes()).collect();
     String::from_utf8(pieces.concat()).expect("text")
@@ -167,7 +167,7 @@ fn a_comment_shows_that_the_connection_lives_and_brings_the_id_up_to_date() {
     };
     assert_eq!(beat(&mut quiet), ":\nid: city@00000001:1\n\n");
     assert_eq!(beat(&mut quiet), ":\n", "nothing is new, and a comment is no block");
-    // Somebody else's channel moves the network on.
+    // A publication on another channel moves the network on.
     network.change(1, 2);
     let text = beat(&mut quiet);
     assert_eq!(text, ":\nid: city@00000001:2\n\n");
@@ -210,7 +210,7 @@ fn who_is_too_slow_again_and_again_is_sent_away_with_a_word() {
     let mut parser = Parser::default();
     for _ in 0..2 {
         (0..5).for_each(|vehicle| network.change(vehicle, 3));
-        // Up to the end of the state, but never to the top.
+        // Reads to the end of the state, but never to the top.
         while let Some(piece) = stream.next_bytes() {
             if parser.push(&piece).iter().any(|event| event.data["offset"].is_u64()) {
                 break;
