@@ -1,5 +1,5 @@
-//! Who gets a connection: so many in all, so many from one address, and everybody else is refused at once. So is who
-//! would read what is remembered while many do.
+//! Admission of connections: a limit on all connections and one per client address. A connection beyond a limit is
+//! refused at once, and so is a read of the archive while too many reads run.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,33 +15,33 @@ use super::limits;
 use super::unsent::UnsentBudget;
 use crate::client_network::client_network;
 
-/// How many connections there may be, and how long their replies wait.
+/// The limits on connections, and the timeout of their replies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionLimits {
-    /// In all.
+    /// Largest number of open connections.
     pub(crate) total: usize,
-    /// From one address, or one /64 network of IPv6; loopback is exempt.
+    /// Largest number from one address, or one /64 network of IPv6; loopback is exempt.
     pub(crate) per_address: usize,
     /// Bytes that all replies made for one request each may hold until they are sent.
     pub(crate) unsent_bytes: usize,
-    /// How long a client may take nothing of a reply.
+    /// Longest time that a client may read nothing of a reply.
     pub(crate) send_timeout: Duration,
 }
 
-/// The places for connections, and how many were refused one.
+/// The limits that are shared by all connections, and the counts of refusals.
 #[derive(Debug)]
 pub(crate) struct AdmissionControl {
     connections: Arc<Semaphore>,
     addresses: Arc<AddressCounts>,
     unsent: Arc<UnsentBudget>,
     send_timeout: Duration,
-    /// Refused connections that are being told so.
+    /// Refused connections that are still being sent the reason.
     goodbyes: Arc<Semaphore>,
-    /// Requests that read what is remembered.
+    /// Requests that read the archive.
     readers: Arc<Semaphore>,
-    /// Answers of which each may take some hundred milliseconds and many megabytes to make.
+    /// Permits for large replies, each of which may take some hundred milliseconds and many megabytes to build.
     makers: Arc<Semaphore>,
-    /// Pages of lines, which may have thousands of stops.
+    /// Permits for rendering the pages of lines, which may have thousands of stops.
     line_makers: RenderSlots,
 }
 
@@ -61,20 +61,20 @@ impl AdmissionControl {
         }
     }
 
-    /// A place for a connection from this address, if there is one now.
+    /// Admits a connection from this address; `None` if a limit is reached.
     pub(super) fn admit_client(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let connection = self.connections.try_acquire_owned()?;
         let address = AddressCounts::acquire_permit(&self.addresses, address)?;
         Some(ConnectionPermit { _connection: connection, address })
     }
 
-    /// A place for a connection from a proxy, behind which there may be many clients.
+    /// Admits a connection from a proxy, which may serve many clients; `None` if the total is reached.
     pub(super) fn admit_proxy(&self) -> Option<ConnectionPermit> {
         let connection = self.connections.try_acquire_owned()?;
         Some(ConnectionPermit { _connection: connection, address: None })
     }
 
-    /// Counts a place for the client behind the proxy; false when that has as many as it may.
+    /// Counts the connection for the client behind the proxy; returns false if that client has reached its limit.
     pub(super) fn assign_client(&self, place: &mut ConnectionPermit, address: IpAddr) -> bool {
         let Some(counted) = AddressCounts::acquire_permit(&self.addresses, address) else {
             return false;
@@ -83,42 +83,42 @@ impl AdmissionControl {
         true
     }
 
-    /// A place to tell a refused client why; without one it is closed without a word.
+    /// Returns a permit to send a refused client the reason. Without one, its connection is closed silently.
     pub(super) fn permit_refusal(&self) -> Option<OwnedPermit> {
         self.goodbyes.try_acquire_owned()
     }
 
-    /// A place to read what is remembered, if there is one now.
+    /// Returns a permit to read the archive, unless too many reads run.
     pub(super) fn permit_archive_read(&self) -> Option<OwnedPermit> {
         self.readers.try_acquire_owned()
     }
 
-    /// A place to make a large answer, if there is one now.
+    /// Returns a permit to build a large reply, unless too many are being built.
     pub(super) fn permit_large_reply(&self) -> Option<OwnedPermit> {
         self.makers.try_acquire_owned()
     }
 
-    /// Who makes the pages of lines.
+    /// Returns the permits for rendering the pages of lines.
     pub(crate) fn line_render_slots(&self) -> &RenderSlots {
         &self.line_makers
     }
 
-    /// What waits to be sent.
+    /// Returns the budget of bytes that wait to be sent.
     pub(crate) fn unsent_budget(&self) -> &Arc<UnsentBudget> {
         &self.unsent
     }
 
-    /// How long a client may take nothing of a reply.
+    /// Returns the longest time that a client may read nothing of a reply.
     pub(super) fn send_timeout(&self) -> Duration {
         self.send_timeout
     }
 
-    /// Connections that are open.
+    /// Returns the number of open connections.
     pub(crate) fn open_connections(&self) -> u32 {
         self.connections.permits_held()
     }
 
-    /// How many were refused since the start, by the limit that they met.
+    /// Returns the number of refusals since the start, by the limit that was reached.
     pub(crate) fn refused_counts(&self) -> [(&'static str, u64); 3] {
         let by_address = self.addresses.refused.load(Relaxed);
         let unsent = self.unsent.refused_replies();
@@ -130,14 +130,14 @@ impl AdmissionControl {
     }
 }
 
-/// A connection's place among those allowed; given back when dropped.
+/// One admitted connection; counts against the limits until dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionPermit {
     _connection: OwnedPermit,
     address: Option<AddressPermit>,
 }
 
-/// Connections by address. Bound: one entry per open connection.
+/// Open connections by address. Bound: one entry per open connection.
 #[derive(Debug, Default)]
 struct AddressCounts {
     most: usize,
@@ -146,7 +146,7 @@ struct AddressCounts {
 }
 
 impl AddressCounts {
-    /// None: there are too many. `Some(None)`: the address is not counted.
+    /// Returns `None` if the address has reached its limit, `Some(None)` if the address is not counted.
     fn acquire_permit(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPermit>> {
         let address = address.to_canonical();
         if address.is_loopback() {

@@ -9,20 +9,20 @@ use super::errors::Refusal;
 use crate::app::App;
 use crate::pages::keep_context;
 
-/// Answers that are made at once; who comes then waits some milliseconds.
+/// Pages rendered at the same time; further requests wait.
 const MADE_AT_ONCE: usize = 4;
-/// Answers that wait to be made; who comes then is told to come again.
+/// Requests that wait for a permit; further ones are refused as busy.
 const WAITING_MAX: usize = 64;
 
-/// The places of those who make answers of one kind, of which each takes a processor for milliseconds.
+/// Permits to render pages of one kind, each of which takes a processor for milliseconds.
 #[derive(Debug)]
 pub(crate) struct RenderSlots {
     makers: Arc<Semaphore>,
-    /// Who makes an answer or waits to.
+    /// Requests that render or wait to.
     askers: Arc<Semaphore>,
 }
 
-/// A place among those who make answers; given back when dropped.
+/// A permit to render one page; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct RenderPermit {
     _asker: OwnedSemaphorePermit,
@@ -39,10 +39,10 @@ impl Default for RenderSlots {
 }
 
 impl RenderSlots {
-    /// Waits until an answer may be made. The place goes with the work: that goes on also where nobody waits for it any more.
+    /// Waits until a page may be rendered. Move the permit into the work, which continues after its client has left.
     ///
     /// # Errors
-    /// At once if too many wait already.
+    /// Returns [`Refusal::Busy`] at once if too many requests wait already.
     pub(crate) async fn acquire_permit(&self) -> Result<RenderPermit, Refusal> {
         let asker = Arc::clone(&self.askers).try_acquire_owned().map_err(|_| Refusal::Busy)?;
         let maker = Arc::clone(&self.makers).acquire_owned().await;
@@ -50,7 +50,7 @@ impl RenderSlots {
     }
 }
 
-/// Runs `work` where it may take its time.
+/// Runs `work` on a thread that may block.
 pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, Refusal>
 where
     T: Send + 'static,
@@ -62,11 +62,11 @@ where
     })
 }
 
-/// Reads what is remembered. So many readers there may be at a time, and whoever comes then is refused at once: a few
-/// connections read, and a queue before them would only grow.
+/// Reads from the archive. A limited number of reads run at a time, and further ones are refused at once: the archive
+/// has only a few connections, and a queue before them would only grow.
 ///
 /// # Errors
-/// If it cannot be read now.
+/// Returns an error if too many reads run or the archive cannot be read.
 pub(crate) async fn read_archive<T, F>(app: &App, read: F) -> Result<T, Refusal>
 where
     T: Send + 'static,

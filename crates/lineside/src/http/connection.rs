@@ -1,4 +1,4 @@
-//! One connection of HTTP: served until it ends, or until it becomes a session.
+//! One HTTP connection: served until it ends, or until it becomes a session.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -35,7 +35,7 @@ use super::unsent::SendBounds;
 use crate::shutdown::Shutdown;
 use crate::timeout::sleep_for;
 
-/// What serves one connection of HTTP/1, until it ends or goes to a partition.
+/// Serves one HTTP/1 connection until it ends or moves to a partition.
 pub(super) struct Http1Connection {
     pub(super) builder: http1::Builder,
     pub(super) router: Router,
@@ -47,7 +47,7 @@ pub(super) struct Http1Connection {
     pub(super) bounds: SendBounds,
 }
 
-/// What tells whose connection it is when a proxy made it.
+/// Finds the client behind the proxy that made a connection.
 #[derive(Clone)]
 pub(super) struct ClientResolver {
     pub(super) proxy: IpAddr,
@@ -61,7 +61,7 @@ impl ClientResolver {
     }
 }
 
-/// Whether a request says once which host it is for (RFC 9112 §3.2).
+/// Returns true if a request names exactly one host, or none before HTTP/1.1 (RFC 9112 §3.2).
 fn names_one_host<B>(request: &http::Request<B>) -> bool {
     let count = request.headers().get_all(header::HOST).iter().take(2).count();
     count == 1 || count == 0 && request.version() < Version::HTTP_11
@@ -133,7 +133,7 @@ impl Http1Connection {
     }
 }
 
-/// What serves one connection of HTTP/2, until it ends.
+/// Serves one HTTP/2 connection until it ends.
 pub(super) struct Http2Connection {
     pub(super) watcher: Watcher,
     pub(super) peer: PeerAddress,
@@ -193,8 +193,8 @@ fn http2_builder(
     builder
 }
 
-/// Ends when bytes of replies have waited for the timeout although no stream is open any more: a client that makes its
-/// windows smaller again can leave such bytes behind.
+/// Ends when bytes of replies have waited for the timeout although no stream is open: a client that shrinks its windows
+/// again can leave such bytes behind.
 async fn wait_for_stall(bounds: &SendBounds, activity: &SocketActivity) {
     let mut before = None;
     loop {
@@ -208,7 +208,7 @@ async fn wait_for_stall(bounds: &SendBounds, activity: &SocketActivity) {
     }
 }
 
-/// Gives the connection to a partition, or tells it that there is no room.
+/// Hands the connection to a partition, or writes the refusal to it if no partition takes it.
 fn hand_over_connection(partitions: Option<&PartitionSet>, newcomer: Box<PendingConnection>) {
     let adopted = match partitions {
         Some(partitions) => partitions.adopt_connection(newcomer),
@@ -217,7 +217,7 @@ fn hand_over_connection(partitions: Option<&PartitionSet>, newcomer: Box<Pending
     if let Err(newcomer) = adopted
         && newcomer.tls.is_none()
     {
-        // It fits into the socket's buffer; a client that is gone needs no reply.
+        // The refusal fits into the socket's buffer; a client that has left needs no reply.
         _ = io::Write::write(&mut &newcomer.socket, &newcomer.refusal);
     }
 }

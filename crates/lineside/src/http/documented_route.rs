@@ -1,5 +1,5 @@
-//! Registering an address whose last segment has an ending, such as `/gtfs/{feed}.zip`: the router
-//! matches whole segments only, the document shows the ending.
+//! Registration of an address whose last segment has an extension, such as `/gtfs/{feed}.zip`: the router matches whole
+//! segments only, the API description shows the extension.
 
 use axum::Router;
 use axum::routing::MethodRouter;
@@ -7,8 +7,8 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::app::App;
 
-/// Registers `handler` at `pattern` and documents it as `documented`, whose own handlers are what
-/// it calls.
+/// Registers `handler` at `pattern` and documents it as `documented`, whose own handlers are the ones that `handler`
+/// calls.
 pub(super) fn document_route(
     pattern: &'static str,
     handler: MethodRouter<App>,

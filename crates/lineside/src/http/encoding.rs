@@ -1,4 +1,4 @@
-//! Content codings: which one a client takes, and bodies compressed once for all who take it.
+//! Content codings: their negotiation, and a cache of compressed bodies.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use lineside_sync::loading_cache::{self, LoadingCache};
 use super::limits;
 use super::shared_bytes::{SharedBody, SharedBytes};
 
-/// A way to send a body.
+/// A content coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ContentCoding {
-    /// As it is.
+    /// The body unchanged.
     Identity,
     Gzip,
     Brotli,
     Zstd,
 }
 
-/// Effort of each coding: about as small as gzip's default gets, in a few milliseconds per MB.
+/// Compression levels: about as small as gzip's default, in a few milliseconds per MB.
 const GZIP_LEVEL: u32 = 5;
 const BROTLI_QUALITY: u32 = 4;
 const BROTLI_WINDOW: u32 = 22;
 const ZSTD_LEVEL: i32 = 3;
 
 impl ContentCoding {
-    /// All of them, the one we would rather send last: zstd is the cheapest for both ends.
+    /// All codings in ascending order of preference: zstd is the cheapest for both ends.
     pub(super) const ALL: [Self; Self::COUNT] =
         [Self::Identity, Self::Gzip, Self::Brotli, Self::Zstd];
-    /// How many there are.
+    /// Number of codings.
     pub(super) const COUNT: usize = 4;
 
-    /// Its name in `PublishContent-MessageEncoding`; none for a body as it is.
+    /// Returns the name in `Content-Encoding`; `None` for an unchanged body.
     pub(crate) fn header_name(self) -> Option<&'static str> {
         match self {
             Self::Identity => None,
@@ -66,7 +66,7 @@ impl ContentCoding {
     }
 }
 
-/// The coding to answer a request with: the one it likes best, ours among equals (RFC 9110 §12.5.3).
+/// Returns the coding that a request prefers; among equals, the one that the server prefers (RFC 9110 §12.5.3).
 pub(crate) fn negotiate_coding(headers: &HeaderMap) -> ContentCoding {
     let mut weights = [None; ContentCoding::COUNT];
     let mut others = 0;
@@ -85,7 +85,7 @@ pub(crate) fn negotiate_coding(headers: &HeaderMap) -> ContentCoding {
     }
     let weight = |coding: ContentCoding| match weights[coding as usize] {
         Some(weight) => weight,
-        // A body as it is may always be sent, but is liked only by who says so.
+        // An unchanged body is always acceptable, but preferred only if the request names it.
         None if coding == ContentCoding::Identity => 0,
         None => others,
     };
@@ -93,7 +93,7 @@ pub(crate) fn negotiate_coding(headers: &HeaderMap) -> ContentCoding {
     liked.max_by_key(|coding| weight(*coding)).unwrap_or(ContentCoding::Identity)
 }
 
-/// A coding's name and its weight in thousandths.
+/// Parses one item of `Accept-Encoding` into a coding's name and its weight in thousandths.
 fn parse_coding(item: &str) -> (&str, u16) {
     let mut parts = item.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
@@ -102,7 +102,7 @@ fn parse_coding(item: &str) -> (&str, u16) {
     (name, (weight.clamp(0.0, 1.0) * 1000.0) as u16)
 }
 
-/// Whether a body of this kind gets smaller: texts and protobuf do, archives and pictures do not.
+/// Returns true if compression makes a body of this kind smaller: text and protobuf yes, archives and pictures no.
 pub(crate) fn is_worth_compressing(content_type: &HeaderValue, body: &[u8]) -> bool {
     if !(limits::COMPRESS_BYTES_MIN..=limits::COMPRESS_BYTES_MAX).contains(&body.len()) {
         return false;
@@ -120,7 +120,7 @@ pub(crate) fn is_worth_compressing(content_type: &HeaderValue, body: &[u8]) -> b
         || kind == "application/octet-stream"
 }
 
-/// The body in this coding; compressed away from the socket threads when it is large.
+/// Returns the body in this coding; a large body is compressed off the socket threads.
 pub(crate) async fn encode_body(body: &Bytes, coding: ContentCoding) -> Bytes {
     let encoded = if body.len() <= limits::COMPRESS_INLINE_BYTES_MAX {
         coding.encode_bytes(body)
@@ -132,14 +132,14 @@ pub(crate) async fn encode_body(body: &Bytes, coding: ContentCoding) -> Bytes {
     encoded.expect("writing to memory does not fail").into()
 }
 
-/// Compressed bodies, made once and kept for the next client by the hash of what they hold. Only bodies that
-/// many ask for come here: what goes first is the oldest, however often it was read.
+/// A cache of compressed bodies, by the hash of the uncompressed body. Only bodies that many clients request belong
+/// here: the oldest entry is evicted first, however often it was read.
 #[derive(Debug)]
 pub(crate) struct CompressedBodies {
     bodies: LoadingCache<(u128, ContentCoding), CachedBody>,
 }
 
-/// A body in the table, which replies share.
+/// A cached body, shared by replies.
 #[derive(Debug, Clone)]
 struct CachedBody {
     bytes: Bytes,
@@ -165,7 +165,7 @@ impl Default for CompressedBodies {
 }
 
 impl CompressedBodies {
-    /// The body in this coding, from what is kept or made now: once for all who ask meanwhile.
+    /// Returns the body in this coding from the cache, or compresses it once for all concurrent requests.
     pub(super) async fn encode_cached(
         &self,
         hash: u128,
@@ -177,7 +177,7 @@ impl CompressedBodies {
         (kept.bytes, SharedBody(kept.shared))
     }
 
-    /// Lets go of what is old. `now` is the clock's monotonic time.
+    /// Evicts expired bodies. `now` is the clock's monotonic time.
     pub(crate) fn evict_expired(&self, now: Duration) {
         self.bodies.sweep_aged(now);
     }

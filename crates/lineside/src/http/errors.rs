@@ -1,5 +1,5 @@
-//! Refusals, and the reply that each becomes: `application/problem+json` (RFC 9457) with a `code` that programs can rely
-//! on. Whoever has failures of its own says beside them which refusal each is.
+//! Refusals, and the reply of each: `application/problem+json` (RFC 9457) with a stable `code` for programs. Modules
+//! with errors of their own convert them to a refusal next to the error.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use utoipa::ToSchema;
 
 use crate::auth::AccessDenied;
 
-/// Seconds after which a client may try again what failed for a passing reason.
+/// Seconds after which a client may retry after a temporary failure.
 const RETRY_AFTER_S: u32 = 5;
 
-/// Why a request is not answered as asked.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// No feed has this id.
@@ -50,141 +50,141 @@ pub(crate) enum Refusal {
         feed: String,
         /// The trip's id.
         trip: String,
-        /// The date, as asked.
+        /// The date, as requested.
         date: String,
     },
     /// The GBFS system has no such file in this version.
     UnknownFile {
         /// The system's id.
         feed: String,
-        /// The version, as asked.
+        /// The version, as requested.
         version: String,
         /// The file's name.
         file: String,
     },
-    /// There is nothing at this address.
+    /// Nothing is served at this address.
     UnknownPath,
-    /// No such report of a feed is kept, or none was made yet.
+    /// The feed has no such report, or none was made yet.
     UnknownReport,
-    /// The address has nothing for this method.
+    /// The address does not support this method.
     MethodNotAllowed,
-    /// A stream cannot be opened on these channels, or a channel's state not be read.
+    /// A stream cannot be opened on these channels, or a channel's state cannot be read.
     Channels(OpenError),
     /// A query parameter or form field is missing or malformed.
     BadParameter {
-        /// Its name.
+        /// The parameter's name.
         name: &'static str,
-        /// What is expected.
+        /// The expected value.
         reason: Cow<'static, str>,
     },
     /// The address has no such query parameter.
     UnknownParameter {
-        /// Its name, as sent.
+        /// The parameter's name, as sent.
         name: String,
-        /// The parameter that may be meant.
+        /// The parameter with the most similar name.
         nearest: Option<String>,
-        /// The parameters that the address has.
+        /// The parameters that the address takes.
         known: Vec<String>,
     },
     /// A query parameter that takes one value was given more than one.
     RepeatedParameter(String),
-    /// The feed is of another format than the address promises.
+    /// The feed has another format than the address serves.
     OtherFormat {
         /// The feed's id.
         feed: String,
-        /// What it is.
+        /// The feed's format.
         is: &'static str,
-        /// What it would have to be.
+        /// The formats that the address serves.
         wanted: &'static str,
     },
-    /// The feed was not yet fetched with success.
+    /// The feed was never fetched successfully.
     NoData {
         /// The feed's id.
         feed: String,
-        /// The feed's own reason, in words.
+        /// The feed's status, in words.
         reason: String,
     },
-    /// The last good bytes are older than the operator lets them be.
+    /// The last good bytes are older than the feed's `max_age`.
     TooOld {
         /// The feed's id.
         feed: String,
-        /// The feed's own reason, in words.
+        /// The feed's status, in words.
         reason: String,
     },
     /// `If-Match` names another version than the one that is served.
     PreconditionFailed,
-    /// The part that is asked for is not in the body.
+    /// The requested range is not in the body.
     BadRange {
-        /// The bytes of the whole body.
+        /// Length of the whole body in bytes.
         length: usize,
     },
-    /// What is remembered cannot be read at the moment.
+    /// The archive cannot be read at the moment.
     NotReadable,
-    /// As many answers are being made as may be at once.
+    /// The server builds or sends as many replies as its limits allow.
     Busy,
     /// The request does not open a WebSocket.
     Handshake(HandshakeError),
     /// The path and query are too long.
     UriTooLong,
-    /// The path is not UTF-8 once it is decoded.
+    /// The decoded path is not UTF-8.
     NotText,
     /// The request names no host, or several.
     BadHost,
-    /// The server API has no key, or another one.
+    /// The request has no valid key of the server API.
     NoKey,
-    /// A channel is not for this client.
+    /// The client may not use the channel.
     Denied(AccessDenied),
-    /// This is for admins.
+    /// Only admins may do this.
     NotAdmin,
-    /// A page of another origin would have an admin's browser do this.
+    /// A page of another origin made an admin's browser send this request.
     OtherOrigin,
-    /// This address was wrong too often, and has to wait so long.
+    /// The address showed too many wrong tokens or keys, and has to wait for this long.
     TooManyAttempts(Duration),
-    /// A recording is under way, for so much longer.
+    /// Another recording runs for this much longer.
     ProfileRunning(Duration),
-    /// The system does not let us record.
+    /// The operating system does not allow recordings, with the reason.
     CannotProfile(String),
-    /// What an admin wanted was not done.
+    /// An admin's edit or command was not carried out.
     NotEdited {
         /// The HTTP status.
         status: StatusCode,
         /// The code.
         code: &'static str,
-        /// Why, in words.
+        /// The reason, in words.
         why: String,
     },
-    /// The rate of a source leaves no room to ask it for so long.
+    /// The rate limit of the source allows no request for this long.
     NoRoom(Duration),
-    /// What a visitor brought has no report, and why.
+    /// An uploaded file has no report, with the reason.
     NotValidated(String),
     /// The server is stopping.
     ShuttingDown,
-    /// Our fault.
+    /// An error of the server itself.
     Internal,
 }
 
-/// In a response's extensions: it says that the server is at fault, and has to be logged.
+/// Marks a response in its extensions as the server's fault, so that it is logged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerFault;
 
-/// The body of every refusal.
+/// Error reply
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
     /// Always `about:blank`: the code says more than a page would.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The status in words.
+    /// The name of the HTTP status.
     title: &'static str,
     /// The HTTP status.
     status: u16,
-    /// What went wrong, for programs: snake_case, never reworded.
+    /// The error code for programs: snake_case, never reworded.
     code: &'static str,
-    /// What went wrong, for people.
+    /// The error in words.
     detail: String,
 }
 
 impl Refusal {
-    /// The status and the code; clients rely on both.
+    /// Returns the status and the code; clients rely on both.
     fn status_and_code(&self) -> (StatusCode, &'static str) {
         match self {
             Self::UnknownFeed(_) => (StatusCode::NOT_FOUND, "unknown_feed"),
@@ -234,12 +234,11 @@ impl Refusal {
         }
     }
 
-    /// The status.
     pub(crate) fn status(&self) -> StatusCode {
         self.status_and_code().0
     }
 
-    /// What went wrong, as a sentence on a page.
+    /// Returns the error as a sentence for a page.
     pub(crate) fn message(&self) -> String {
         let detail = self.error_detail();
         let mut letters = detail.chars();
@@ -311,7 +310,7 @@ impl Refusal {
         }
     }
 
-    /// What is missing, of the refusals that are 404.
+    /// Returns the detail of a refusal with status 404.
     fn missing_detail(&self) -> String {
         match self {
             Self::UnknownFeed(id) => format!("there is no feed {id:?}"),
@@ -346,7 +345,7 @@ impl Refusal {
     }
 }
 
-/// The types of channels, for whoever asks for another one.
+/// The types of channels, listed in the error about an unknown type.
 const CHANNEL_TYPES: &str = "feed/…, route/…, stop/…, vehicle/…, trip/…, alerts/…, station/…, area/…, report/…, ops/… or app/…";
 
 fn channels_detail(error: &OpenError) -> String {
@@ -425,7 +424,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// A wait as `Retry-After` says it: never shorter than it is.
+/// Rounds a wait up to whole seconds for `Retry-After`.
 fn retry_after_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }

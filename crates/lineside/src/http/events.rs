@@ -1,8 +1,8 @@
-//! `/events`: every change as it happens, as server-sent events.
+//! `/events`: changes as they happen, as server-sent events.
 //!
-//! Over HTTP/1 the connection goes to a partition. Over HTTP/2 the stream is a body that pulls from its session
-//! when its connection can take more. Either way a slow client slows only itself, and a stopping server ends its
-//! streams one after another over the drain time, so that their clients do not all come back to another server at once.
+//! Over HTTP/1 the connection moves to a partition. Over HTTP/2 the stream is a body that pulls from its session when
+//! the connection can take more. In both cases a slow client slows only itself, and a stopping server ends its streams
+//! one by one over the drain time, so that their clients do not all reconnect to another server at once.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -34,10 +34,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(stream_events))
 }
 
-/// Every change on some channels, as it happens
+/// Streams the changes of channels as they happen
 ///
-/// First the state of each channel, in parts, then its changes. `Last-Event-ID`, or
-/// `last_event_id` for clients that cannot set headers, goes on where a broken stream ended.
+/// First the state of each channel, in parts, then its changes. `Last-Event-ID`, or `last_event_id` for clients that
+/// cannot set headers, resumes a broken stream.
 #[utoipa::path(
     get, path = "/events", tag = "changes",
     params(
@@ -72,17 +72,17 @@ async fn stream_events(
     }
     let channels: Vec<&str> = parameters.all_values("channel").collect();
     let reader = reader_auth::authorize_reader(&app, &headers, peer, &parameters, &channels)?;
-    // A browser that reconnects sends the header along with the address it began with: the header is newer.
+    // A browser that reconnects sends the header along with the original address: the header is newer.
     let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let resumed = resumed.or_else(|| parameters.find_value("last_event_id"));
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        // Proxies that would gather events into larger pieces: nginx's word for not doing so.
+        // Stops nginx from buffering events.
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
-    // A connection of HTTP/1 serves nothing beside its stream and goes to a partition; over HTTP/2 the stream is one
-    // of many.
+    // A connection of HTTP/1 serves nothing but its stream and moves to a partition; over HTTP/2 the stream is one of
+    // many.
     if version <= Version::HTTP_11 && method == Method::GET {
         sse::check_channels(app.hub(), &channels)?;
         let channels = channels.into_iter().map(Into::into).collect();
@@ -98,11 +98,11 @@ async fn stream_events(
 
 type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The stream as a body that knows when to end.
+/// An event stream as a response body.
 struct EventStreamBody {
     stream: SseStream,
     app: App,
-    /// Ends when this stream's turn has come in a stopping server.
+    /// Completes when a stopping server ends this stream.
     let_go: Wait,
     closed_by: CloseReason,
 }
@@ -118,7 +118,7 @@ impl EventStreamBody {
     }
 }
 
-/// Somewhere within the drain time, before its very end.
+/// Returns a random time within the first nine tenths of the drain time.
 fn random_drain_delay(drain: Duration) -> Duration {
     drain.mul_f64(fastrand::f64() * 0.9)
 }

@@ -1,6 +1,6 @@
-//! A bound on the frames of HTTP/2 that cost the server work and bring no request: SETTINGS, PING, PRIORITY, WINDOW_UPDATE,
-//! RST_STREAM beyond one for each request, and unknown ones. h2 itself bounds header blocks, empty DATA and resets of
-//! streams that it remembers, and answers any number of these.
+//! A limit on the HTTP/2 frames that cost the server work and carry no request: SETTINGS, PING, PRIORITY,
+//! WINDOW_UPDATE, RST_STREAM beyond one for each request, and unknown ones. h2 itself limits header blocks, empty DATA
+//! and resets of streams that it remembers, but answers any number of these.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::limits;
 use crate::timeout::Stopwatch;
 
-/// What each client says first.
+/// Length of the connection preface that each client sends first.
 const PREFACE_BYTES: usize = 24;
 const HEAD_BYTES: usize = 9;
 const HEADERS: u8 = 0x1;
@@ -20,18 +20,18 @@ const RST_STREAM: u8 = 0x3;
 /// The frames that carry requests: DATA, HEADERS and CONTINUATION.
 const REQUEST_KINDS: [u8; 3] = [0x0, HEADERS, 0x9];
 
-/// Reads the heads of a client's frames and counts those that bring no request.
+/// Parses the headers of a client's frames and counts the frames without a request.
 #[derive(Debug)]
 struct FrameLimit {
-    /// Bytes before the next head.
+    /// Bytes before the next frame header.
     skip: usize,
     head: [u8; HEAD_BYTES],
     head_bytes: usize,
-    /// Frames that the client may still send at once.
+    /// Frames that the client may send before it is over the limit.
     left: u64,
-    /// Requests that it has not reset, as far as it may.
+    /// Requests that the client has not reset, each of which it may reset once for free.
     resets_left: u64,
-    /// Frames that it was given for time, and for bytes it was sent.
+    /// Frames granted so far, for elapsed time and for sent bytes.
     granted: u64,
     sent: u64,
 }
@@ -49,12 +49,13 @@ impl FrameLimit {
         }
     }
 
-    /// The client was sent so many bytes, for which it opens its windows again.
+    /// Counts bytes sent to the client, which has to open its windows for them.
     fn count_sent(&mut self, bytes: usize) {
         self.sent += bytes as u64;
     }
 
-    /// Looks at bytes from the client; `elapsed` is the connection's age. False if it sends too many frames.
+    /// Counts the frames in bytes from the client; `elapsed` is the connection's age. Returns false if the client
+    /// exceeds the limit.
     fn allows_frames(&mut self, mut bytes: &[u8], elapsed: Duration) -> bool {
         let per_time = elapsed.as_millis() * u128::from(limits::CONTROL_FRAMES_PER_SECOND) / 1000;
         let granted = u64::try_from(per_time).unwrap_or(u64::MAX).saturating_add(self.sent >> 10);
@@ -92,7 +93,7 @@ impl FrameLimit {
     }
 }
 
-/// A connection of HTTP/2 that breaks when the client sends too many frames that bring no request.
+/// An HTTP/2 connection that fails when the client sends too many frames without a request.
 pub(super) struct FrameLimitedSocket<C> {
     socket: C,
     limit: FrameLimit,

@@ -1,4 +1,4 @@
-//! The files of a GBFS system: each as it came, and the discovery file with our addresses in it.
+//! The files of a GBFS system as they were received, and the discovery file with this server's addresses.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -15,9 +15,9 @@ use super::proxy::{freshness_headers, reply_as_sent};
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
-/// The discovery file's name.
+/// Name of the discovery file.
 const DISCOVERY: &str = "gbfs";
-/// How the addresses begin that another proxy has, too.
+/// First segment of addresses that are compatible with another proxy.
 const RESOURCE: &str = "resource";
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -28,14 +28,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get_localized_resource))
 }
 
-/// What is answered to who asks for a file, by whatever address.
+/// The replies to a request for a file, under each of its addresses.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "it only describes")]
 enum GbfsFileReplies {
     /// The file
     #[response(status = 200, content_type = "application/json")]
     File,
-    /// The client has it already
+    /// The client has this version
     #[response(status = 304)]
     Held,
     /// `unknown_feed` or `not_found`
@@ -46,10 +46,10 @@ enum GbfsFileReplies {
     NothingGood(Problem),
 }
 
-/// A file of a GBFS system: its last good bytes
+/// Returns a file of a GBFS system as last received
 ///
-/// `gbfs.json` is the discovery file, whose addresses lead here; of the others there are those that it lists. Without a
-/// language it is the first one that has the file.
+/// `gbfs.json` is the discovery file, whose addresses lead here; the other files are those that it lists. Without a
+/// language, the first language that has the file is used.
 #[utoipa::path(
     get, path = "/proxy/{feed}/{file}", tag = "bytes",
     params(
@@ -73,7 +73,7 @@ async fn get_file(
     .await
 }
 
-/// A file of a GBFS system in one of its languages
+/// Returns a file of a GBFS system in one of its languages
 #[utoipa::path(
     get, path = "/proxy/{feed}/{language}/{file}", tag = "bytes",
     params(
@@ -93,7 +93,7 @@ async fn get_localized_file(
     reply_with_file(&app, asked, &headers, &wants).await
 }
 
-/// A file of a GBFS system, under another name
+/// Returns a file of a GBFS system, at its `/resource` address
 #[utoipa::path(
     get, path = "/resource/{feed}/{file}", tag = "bytes",
     params(
@@ -117,7 +117,7 @@ async fn get_resource_file(
     .await
 }
 
-/// A file of a GBFS system in one of its languages, under another name
+/// Returns a file of a GBFS system in one of its languages, at its `/resource` address
 #[utoipa::path(
     get, path = "/resource/{feed}/{language}/{file}", tag = "bytes",
     params(
@@ -137,9 +137,9 @@ async fn get_localized_resource(
     reply_with_file(&app, asked, &headers, &wants).await
 }
 
-/// What an address names.
+/// A file of a GBFS system, as named by an address.
 struct GbfsFileRequest {
-    /// Its first segment, under which the discovery file's addresses stay.
+    /// First segment of the address; the discovery file's addresses keep it.
     door: &'static str,
     feed: String,
     language: Option<String>,
@@ -162,14 +162,14 @@ async fn reply_with_file(
         return reply_with_discovery(app, &feed, asked.door, headers, wants).await;
     }
     let part = feed.find_gbfs_file(language, name);
-    // Another proxy, whose addresses these are, puts the asked name in the place of `gbfs.json`.
+    // The other proxy, whose addresses these are, replaces `gbfs.json` in the system's URL by the requested name.
     let is_beside = asked.door == RESOURCE && language.is_none();
     let beside = || feed.find_sibling_file(name).filter(|_| is_beside);
     let part = part.or_else(beside).ok_or(Refusal::UnknownPath)?;
     reply_as_sent(app, &part, wants, DownloadView::AsSent).await
 }
 
-/// The discovery file with our addresses in place of the producer's, for the files that are served here.
+/// Replies with the discovery file, with this server's addresses for the files that it serves.
 pub(super) async fn reply_with_discovery(
     app: &App,
     feed: &Feed,
@@ -196,7 +196,7 @@ pub(super) async fn reply_with_discovery(
     lookup::count_reply(feed, wants, reply.await)
 }
 
-/// The discovery file with addresses under `base` for the files that are served.
+/// Rewrites the discovery file with addresses under `base` for the files that are served.
 fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8>, Refusal> {
     let parts = feed.gbfs_files();
     let first = parts.first().and_then(|part| part.language.as_deref());
@@ -206,7 +206,7 @@ fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8
             return Some(format!("{base}/{DISCOVERY}.json"));
         }
         let language = entry.language.as_deref();
-        // An address that would show the feed's key leads nowhere instead.
+        // An entry whose URL would reveal the feed's key leads to an unknown file instead.
         if feed.find_gbfs_file(language, &entry.name).is_none() && !feed.contains_secret(&entry.url)
         {
             return None;

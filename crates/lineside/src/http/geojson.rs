@@ -1,4 +1,4 @@
-//! GeoJSON, for maps that know no transit.
+//! GeoJSON exports, for maps without transit formats.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -24,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get_lines))
 }
 
-/// What is answered to who asks for places, of whatever kind.
+/// The replies to a request for features of any kind.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "it only describes")]
 enum GeoJsonReplies {
@@ -39,9 +39,9 @@ enum GeoJsonReplies {
     NothingGood(Problem),
 }
 
-/// The vehicles of a feed, or of a schedule's network, as points
+/// Returns the vehicles of a feed, or of a schedule's network, as points
 ///
-/// Those of a GBFS system are the ones that can be rented, with the fields of `vehicle_status`.
+/// The vehicles of a GBFS system are those that can be rented, with the fields of `vehicle_status`.
 #[utoipa::path(
     get, path = "/geojson/{feed}/vehicles.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A real-time feed's id, a schedule's, or a GBFS system's")),
@@ -56,7 +56,7 @@ async fn get_vehicles(
     reply_from_state(&app, &feed, &wants, geojson::encode_vehicles).await
 }
 
-/// The stations of a GBFS system as points, with the fields of `station_information` and `station_status`
+/// Returns the stations of a GBFS system as points, with the fields of `station_information` and `station_status`
 #[utoipa::path(
     get, path = "/geojson/{feed}/stations.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A GBFS system's id")),
@@ -72,7 +72,7 @@ async fn get_stations(
     reply_from_state(&app, &feed, &wants, geojson::encode_stations).await
 }
 
-/// Something made once per state.
+/// Replies with a body that is computed once per network state.
 async fn reply_from_state(
     app: &App,
     feed: &Feed,
@@ -88,7 +88,7 @@ async fn reply_from_state(
     Ok(reply.into_reply(wants, app).await)
 }
 
-/// The stops of a schedule as points
+/// Returns the stops of a schedule as points
 #[utoipa::path(
     get, path = "/geojson/{feed}/stops.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
@@ -102,7 +102,7 @@ async fn get_stops(
     reply_from_dataset(&app, &id, &wants, geojson::encode_stops).await
 }
 
-/// The routes of a schedule as lines, in their colors
+/// Returns the routes of a schedule as lines, in their colors
 #[utoipa::path(
     get, path = "/geojson/{feed}/routes.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
@@ -116,8 +116,7 @@ async fn get_lines(
     reply_from_dataset(&app, &id, &wants, geojson::encode_routes).await
 }
 
-/// Something made once per dataset. The first request of a large one takes a while, so it is made
-/// away from the threads that serve sockets.
+/// Replies with a body that is computed once per dataset, off the socket threads: a large one takes a while.
 async fn reply_from_dataset(
     app: &App,
     id: &str,

@@ -1,4 +1,4 @@
-//! Whether the server lives, whether it is ready, and what it counts.
+//! Liveness, readiness and metrics of the server.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,10 +22,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get_metrics))
 }
 
-/// How the server is.
+/// The health of the server.
 #[derive(Debug, Serialize, ToSchema)]
 struct HealthStatus {
-    /// `ok`, or what it is waiting for.
+    /// `ok`, or the reason why the server is not ready.
     status: &'static str,
 }
 
@@ -34,7 +34,7 @@ fn health_reply(code: StatusCode, status: &'static str) -> Response {
     (code, [no_store], Json(HealthStatus { status })).into_response()
 }
 
-/// Whether the process answers
+/// Checks that the process answers
 #[utoipa::path(
     get, path = "/healthz", tag = "operate",
     responses((status = 200, description = "It does", body = HealthStatus))
@@ -43,9 +43,9 @@ async fn get_liveness() -> Response {
     health_reply(StatusCode::OK, "ok")
 }
 
-/// Whether the server should get requests
+/// Checks that the server is ready for requests
 ///
-/// Yes once each feed was tried, or 5 s passed; a dead producer does not make it no.
+/// It is ready once each feed was tried, or after 5 s; a failing producer does not make it unready.
 #[utoipa::path(
     get, path = "/readyz", tag = "operate",
     responses(
@@ -63,7 +63,7 @@ async fn get_readiness(State(app): State<App>) -> Response {
     }
 }
 
-/// What the server counts
+/// Returns the server's metrics
 ///
 /// OpenMetrics text, the classic Prometheus text for clients that prefer `text/plain`, or protobuf messages with native
 /// histograms for clients that prefer them.
@@ -86,7 +86,7 @@ async fn get_metrics(
     let form = ExpositionFormat::from_accept(&headers);
     let kind = HeaderValue::from_static(form.content_type());
     let asked = app.clone();
-    // Of thousands of feeds it takes milliseconds to write it out.
+    // Encoding the metrics of thousands of feeds takes milliseconds.
     let figures = run_blocking(move || metrics::encode_metrics(&asked, form)).await?;
     let reply = Representation::new(kind, figures).private().single_use();
     let mut reply = reply.into_reply(&wants, &app).await;

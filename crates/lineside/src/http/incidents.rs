@@ -1,4 +1,4 @@
-//! `/incidents.atom` and `/feeds/{feed}/incidents.atom`: what went wrong, for whoever follows feeds with a reader.
+//! `/incidents.atom` and `/feeds/{feed}/incidents.atom`: incidents of feeds, for feed readers.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use super::reply::{ReplyPreferences, Representation};
 use super::times::format_rfc3339;
 use crate::app::App;
 
-/// Entries of one document, the newest.
+/// Largest number of entries in one document; the newest are included.
 const ENTRIES_MAX: usize = 100;
-/// How far back they go.
+/// Age of the oldest incident.
 const SPAN: Duration = Duration::from_secs(30 * 86_400);
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_incidents)).routes(routes!(list_feed_incidents))
 }
 
-/// What went wrong with feeds, as Atom
+/// Lists the incidents of all feeds as Atom
 ///
-/// An entry for each time that a feed was late, stale, expired, failing or empty in the last 30 days, the newest 100.
+/// Each entry is one time that a feed was late, stale, expired, failing or empty in the last 30 days; the newest 100.
 #[utoipa::path(
     get, path = "/incidents.atom", tag = "catalog",
     responses(
@@ -53,7 +53,7 @@ async fn list_incidents(
     .await)
 }
 
-/// What went wrong with a feed, as Atom
+/// Lists the incidents of a feed as Atom
 #[utoipa::path(
     get, path = "/feeds/{feed}/incidents.atom", tag = "catalog",
     params(("feed" = String, Path, description = "The feed's id")),
@@ -80,7 +80,7 @@ async fn list_feed_incidents(
         .await)
 }
 
-/// What stands above the entries.
+/// The head of an Atom document.
 struct AtomDocument<'a> {
     base: &'a str,
     path: &'a str,
@@ -106,12 +106,12 @@ async fn reply_with_incidents(
     Representation::new(kind, text).modified_at(updated, app.now()).into_reply(wants, app).await
 }
 
-/// When there was last something new about it.
+/// Returns the time of an incident's last change: its end, or its start while it lasts.
 fn last_changed(incident: &FeedIncident) -> UnixMillis {
     incident.ended.unwrap_or(incident.began)
 }
 
-/// The document, as RFC 4287 has it.
+/// Writes the Atom document (RFC 4287).
 fn write_atom(
     AtomDocument { base, path, of }: &AtomDocument<'_>,
     troubles: &[(FeedId, String, FeedIncident)],
@@ -140,7 +140,7 @@ fn write_atom(
     text + "</feed>\n"
 }
 
-/// As XML can carry it, in text and in attributes.
+/// Escapes a text for XML elements and attributes.
 fn escape_xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -150,7 +150,7 @@ fn escape_xml(text: &str) -> String {
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
             '\t' | '\n' | '\r' => safe.push(' '),
-            // XML 1.0 has no way to write these.
+            // XML 1.0 cannot represent these characters.
             '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
             letter => safe.push(letter),
         }

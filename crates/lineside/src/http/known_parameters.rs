@@ -1,8 +1,8 @@
-//! Refuses query parameters that an address does not have, and values given twice, before any handler runs.
+//! Refuses query parameters that an address does not have, and repeated values, before any handler runs.
 //!
-//! A misspelt filter that is ignored answers another question than the one that was asked, and a misspelt `dry_run` applies
-//! an edit. The parameters of an address come from the description of the API, so the two cannot differ; those of pages and
-//! their files from [`pages::PAGES`] and [`pages::FILES`].
+//! If a misspelt filter were ignored, the reply would answer another question; a misspelt `dry_run` would apply an
+//! edit. The parameters of an address come from the API description, so the two cannot differ; those of pages and their
+//! files from [`pages::PAGES`] and [`pages::FILES`].
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{openapi, websocket};
 use crate::pages;
 use crate::spelling::find_nearest;
 
-/// Names of other APIs for what a parameter here is called.
+/// Parameter names of other APIs, each with the name used here.
 const SYNONYMS: [(&str, &str); 18] = [
     ("box", "bbox"),
     ("bounds", "bbox"),
@@ -38,10 +38,10 @@ const SYNONYMS: [(&str, &str); 18] = [
     ("skip", "offset"),
     ("text", "q"),
 ];
-/// The longest name that a refusal repeats.
+/// Longest name that a refusal repeats, in characters.
 const NAME_CHARS_MAX: usize = 100;
 
-/// The methods that an address of the description may have.
+/// The HTTP methods that the API description may list for an address.
 const METHODS: [(&str, Method); 5] = [
     ("get", Method::GET),
     ("post", Method::POST),
@@ -59,14 +59,14 @@ pub(super) struct KnownParameters {
 
 #[derive(Debug)]
 struct EndpointParameters {
-    /// Such as `/gtfs/{feed}.zip`.
+    /// A path template such as `/gtfs/{feed}.zip`.
     template: Box<str>,
-    /// `None` for any.
+    /// `None` for all methods.
     method: Option<Method>,
     parameters: Vec<KnownParameter>,
-    /// SIRI's names are written in any case.
+    /// True for SIRI, whose parameter names are case-insensitive.
     ignores_case: bool,
-    /// Pages take what campaigns append to links, and answer people with a page.
+    /// True for pages, which accept tracking parameters and show refusals as a page.
     is_page: bool,
 }
 
@@ -77,7 +77,8 @@ struct KnownParameter {
 }
 
 impl KnownParameters {
-    /// Reads them from the finished description, and from the tables of what it does not describe.
+    /// Collects the parameters from the finished API description, and from the tables of addresses that it does not
+    /// describe.
     pub(super) fn new(document: &Value) -> Self {
         let paths = document["paths"].as_object().into_iter().flatten();
         // Clients of the Centrifuge protocol append parameters of their own.
@@ -102,7 +103,7 @@ impl KnownParameters {
         Self { addresses }
     }
 
-    /// The address that a request is for; `None` for one that takes anything.
+    /// Returns the address that a request is for; `None` if the address takes any parameters.
     fn find_endpoint(&self, method: &Method, path: &str) -> Option<&EndpointParameters> {
         let method = if *method == Method::HEAD { &Method::GET } else { method };
         let has_method = |address: &&EndpointParameters| {
@@ -146,7 +147,7 @@ impl EndpointParameters {
     /// Checks the query of a request.
     ///
     /// # Errors
-    /// [`Refusal::UnknownParameter`] or [`Refusal::RepeatedParameter`] for the first one that is wrong.
+    /// Returns [`Refusal::UnknownParameter`] or [`Refusal::RepeatedParameter`] for the first invalid parameter.
     fn check_query(&self, query: &str) -> Result<(), Refusal> {
         let mut seen: Vec<&str> = Vec::new();
         for (name, _) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -164,7 +165,7 @@ impl EndpointParameters {
         Ok(())
     }
 
-    /// Whether `path` is one of the addresses that the template stands for.
+    /// Returns true if `path` matches the template.
     fn matches_path(&self, path: &str) -> bool {
         let (mut wanted, mut given) = (self.template.split('/'), path.split('/'));
         loop {
@@ -209,13 +210,14 @@ fn segment_matches(wanted: &str, given: &str) -> bool {
     }
 }
 
-/// A list's parameter is repeated, one value each. An optional one may also be null to the schema.
+/// Returns true if the schema type is an array: its parameter is repeated, one value each. The type of an optional
+/// parameter may be a list with null.
 fn is_list_schema(kind: &Value) -> bool {
     let is_array = |kind: &Value| kind == "array";
     is_array(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(is_array))
 }
 
-/// Answers a request unless its query has a parameter that the address does not have.
+/// Middleware that refuses a request with a query parameter that the address does not have.
 pub(super) async fn refuse_unknown_parameters(
     State(known): State<Arc<KnownParameters>>,
     request: Request,

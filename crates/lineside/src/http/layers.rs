@@ -1,4 +1,4 @@
-//! What every reply has in common: CORS, security headers, bounds, and a net for panics.
+//! Layers around all handlers: CORS, security headers, limits on requests, and recovery from panics.
 
 use std::any::Any;
 use std::time::Duration;
@@ -19,17 +19,17 @@ use crate::metrics::EndpointFamily;
 use crate::pages;
 use crate::timeout::Stopwatch;
 
-/// Headers of ours that a page of another origin may read.
+/// Response headers that a page of another origin may read.
 const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding, Content-Length, Content-Range, \
                        ETag, Last-Modified, Link, Retry-After, Lineside-Position, Lineside-Status";
 
-/// What a producer's bytes may do when somebody opens them as a page of ours: nothing.
+/// Content security policy of a producer's bytes: opened as a page of this server, they may do nothing.
 const PRODUCER_POLICY: &str = "default-src 'none'; sandbox";
 
-/// For how long a browser that has come over TLS comes back over nothing else: 30 days. Not for other hosts of the domain.
+/// HSTS for 30 days, without subdomains.
 const ENCRYPTED_ONLY: &str = "max-age=2592000";
 
-/// Marks a reply that pages of others may show in a frame; no other reply of ours may stand in one.
+/// Marks a reply that pages of other sites may show in a frame; no other reply may be framed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EmbeddableReply;
 
@@ -37,7 +37,7 @@ pub(crate) struct EmbeddableReply;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AmbiguousHost;
 
-/// Headers of every reply, whatever it is.
+/// Headers of every reply, including refusals.
 const COMMON: [HeaderName; 6] = [
     header::DATE,
     header::ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -47,7 +47,7 @@ const COMMON: [HeaderName; 6] = [
     header::REFERRER_POLICY,
 ];
 
-/// Replaces a reply, which may not go out, by a refusal with the headers that every reply has.
+/// Copies the headers that every reply has from a reply that is discarded to the refusal that replaces it.
 pub(super) fn keep_common_headers(response: Response, mut refusal: Response) -> Response {
     for name in COMMON {
         if let Some(value) = response.headers().get(&name) {
@@ -57,7 +57,7 @@ pub(super) fn keep_common_headers(response: Response, mut refusal: Response) -> 
     refusal
 }
 
-/// Lays what every reply has in common around the router.
+/// Wraps the router in the layers that all replies share.
 pub(crate) fn wrap_router(router: Router, app: &App) -> Router {
     router
         .layer(middleware::from_fn_with_state(app.clone(), pages::provide_context))
@@ -165,8 +165,8 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
     response
 }
 
-/// Whether pages of other sites may read what is there. What visitors bring is theirs alone, and its report tells what this server
-/// could reach.
+/// Returns true if pages of other sites may read the address. Uploads belong to their uploader alone, and their reports
+/// reveal which hosts this server can reach.
 fn is_public_path(path: &str) -> bool {
     !admin::is_admin_path(path) && !pages::is_upload_path(path)
 }
@@ -180,7 +180,7 @@ fn is_html_page(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.starts_with(b"text/html"))
 }
 
-/// Gives a page what every representation has: a tag, an answer to who holds it already, a coding.
+/// Gives a page the features of every representation: an entity tag, conditional requests, a content coding.
 pub(crate) async fn represent_pages(
     State(app): State<App>,
     wants: ReplyPreferences,
@@ -201,7 +201,7 @@ pub(crate) async fn represent_pages(
         return Refusal::Internal.into_response();
     };
     let mut reply = Representation::new(kind, body).single_use().into_reply(&wants, &app).await;
-    // The length was that of the plain body. What else the page said, how long it is good above all, goes before.
+    // The length was that of the plain body. The page's other headers, `Cache-Control` above all, take precedence.
     parts.headers.remove(header::CONTENT_LENGTH);
     reply.headers_mut().extend(parts.headers);
     if let Some(embeddable) = embeddable {
@@ -210,14 +210,14 @@ pub(crate) async fn represent_pages(
     reply
 }
 
-/// The policy for bytes that a producer made and we pass on.
+/// Returns the policy for bytes that a producer made.
 pub(crate) fn producer_policy() -> (HeaderName, HeaderValue) {
     (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PRODUCER_POLICY))
 }
 
-/// What our own pages may load: themselves, the map's worker, and what the operator's map is made of.
-/// Styles may stand in an element, for the colors of routes. The WebSocket is spelt out: not every browser takes it for
-/// a part of `'self'`. A proxy before us may speak TLS, so it may be either.
+/// Returns the policy of this server's own pages: they may load themselves, the map's worker, and the sources of the
+/// operator's map. Style attributes are allowed for the colors of routes. The WebSocket is listed explicitly, because
+/// not every browser counts it as part of `'self'`; a proxy may terminate TLS, so both schemes are listed.
 fn page_policy(app: &App, request_headers: &HeaderMap, ancestors: &str) -> HeaderValue {
     let base = app.base_url(request_headers);
     let host = base.split("://").nth(1).and_then(|rest| rest.split('/').next());

@@ -1,4 +1,4 @@
-//! From the feed that an address names to the feed, and to how fresh what it serves is.
+//! Lookup of the feed, network or schedule that an address names, and of its freshness.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use super::errors::Refusal;
 use super::reply::ReplyPreferences;
 use crate::app::App;
 
-/// The feed with this id.
+/// Finds the feed with this id.
 pub(super) fn find_feed(app: &App, id: &str) -> Result<Arc<Feed>, Refusal> {
     app.ingest().find_feed(id).ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
 }
 
-/// The network that the feed with this id belongs to.
+/// Finds the network that the feed with this id belongs to.
 pub(crate) fn find_network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
     app.ingest().find_network_of_feed(id).ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
 }
 
-/// The last good bytes of a feed, unless there are none or the operator calls them too old.
+/// Returns the last good bytes of a feed, unless there are none or they are older than its `max_age`.
 pub(super) fn served_snapshot(
     app: &App,
     feed: &Feed,
@@ -33,7 +33,7 @@ pub(super) fn served_snapshot(
     check_servable(app, feed, status, feed.current())
 }
 
-/// The same as the producer sent them.
+/// Returns the last good bytes as [`served_snapshot`] does, but as the producer sent them.
 pub(super) fn original_snapshot(
     app: &App,
     feed: &Feed,
@@ -60,7 +60,7 @@ fn check_servable(
     }
 }
 
-/// Counts what a reader of this feed was given.
+/// Counts a reply with this feed's bytes in the feed's metrics.
 pub(super) fn count_reply(
     feed: &Feed,
     wants: &ReplyPreferences,
@@ -73,13 +73,12 @@ pub(super) fn count_reply(
     reply
 }
 
-/// How long ago the producer last gave the bytes or confirmed them.
+/// Returns the time since the producer last sent or confirmed the bytes.
 pub(super) fn snapshot_age(app: &App, status: &FeedStatus, snapshot: &Snapshot) -> Duration {
     app.now().duration_since(status.last_success.unwrap_or(snapshot.fetched_at))
 }
 
-/// The feed with this id, unless it is one whose bytes are only passed on: those hold nothing that is
-/// `wanted`.
+/// Finds the feed with this id, unless its bytes are only passed on: such a feed does not have what is `wanted`.
 pub(crate) fn find_decoded_feed(
     app: &App,
     id: &str,
@@ -92,7 +91,8 @@ pub(crate) fn find_decoded_feed(
     }
 }
 
-/// The feed with this id, if it says how service runs now: what belongs to a schedule does, also before it has answered.
+/// Finds the feed with this id if it is a real-time feed. A feed that belongs to a schedule is one, also before its
+/// first poll succeeded.
 pub(super) fn find_realtime_feed(
     app: &App,
     id: &str,
@@ -107,7 +107,7 @@ pub(super) fn find_realtime_feed(
     }
 }
 
-/// The feed with this id, unless nothing of it has a place on the map.
+/// Finds the feed with this id, unless its format has nothing to show on a map.
 pub(super) fn find_mapped_feed(
     app: &App,
     id: &str,
@@ -120,7 +120,7 @@ pub(super) fn find_mapped_feed(
     }
 }
 
-/// The feed with this id, if it is a GBFS system.
+/// Finds the feed with this id, if it is a GBFS system.
 pub(super) fn find_system(app: &App, id: &str, wanted: &'static str) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
@@ -134,8 +134,7 @@ fn refuse_format(id: &str, is: Format, wanted: &'static str) -> Refusal {
     Refusal::OtherFormat { feed: shorten_id(id), is: is.as_str(), wanted }
 }
 
-/// What `make` writes of a network's state for one of its feeds. It takes a while, so it is done away
-/// from the threads that serve sockets.
+/// Runs `make` on a network's state for one of its feeds, off the socket threads because it takes a while.
 pub(super) async fn export_state<T: Send + 'static>(
     state: &Arc<NetworkState>,
     id: &str,
@@ -146,18 +145,18 @@ pub(super) async fn export_state<T: Send + 'static>(
     made.ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
 }
 
-/// How long until the feed is asked again: nothing new can be known before.
+/// Returns the time until the feed's next poll: its data cannot change before.
 pub(super) fn feed_fresh_for(app: &App, status: &FeedStatus) -> Duration {
     status.next_poll.map_or(Duration::ZERO, |next| next.duration_since(app.now()))
 }
 
-/// The least of that over a network's feeds.
+/// Returns the shortest [`feed_fresh_for`] of a network's feeds.
 pub(crate) fn network_fresh_for(app: &App, network: &Network) -> Duration {
     let feeds = network.feeds();
     feeds.iter().map(|feed| feed_fresh_for(app, &feed.status())).min().unwrap_or_default()
 }
 
-/// The schedule in use in a network, which a feed's id names.
+/// Returns the schedule in use in the network of the feed with this id.
 pub(crate) fn find_dataset(
     app: &App,
     id: &str,
@@ -179,7 +178,7 @@ pub(crate) fn find_dataset(
     }
 }
 
-/// Why nobody can say of a network without a schedule what it has: one is still to come, as after a start.
+/// Returns a refusal if a network's schedule is not loaded yet, as after a start: its contents are unknown until then.
 pub(crate) fn check_pending_schedule(network: &Network) -> Option<Refusal> {
     let first = network.first_feed()?;
     let may_be_schedule = first.format().is_none_or(Format::is_schedule);
@@ -187,7 +186,7 @@ pub(crate) fn check_pending_schedule(network: &Network) -> Option<Refusal> {
     may_be_schedule.then_some(Refusal::NoData { feed, reason })
 }
 
-/// An id as a refusal may repeat it.
+/// Shortens an id for a refusal's text.
 pub(crate) fn shorten_id(id: &str) -> String {
     const CHARS_MAX: usize = 100;
     id.chars().take(CHARS_MAX).collect()

@@ -1,5 +1,5 @@
-//! The files under the map: the city's own lines, and an operator's style or tile archive that
-//! lies on this machine. An archive is read in ranges (RFC 9110 §14), as PMTiles readers do.
+//! The files behind the map: the demo city's own lines, and an operator's style or tile archive on this machine. An
+//! archive is read in ranges (RFC 9110 §14), as PMTiles readers do.
 
 use std::io::{self, SeekFrom};
 use std::path::Path;
@@ -21,11 +21,11 @@ use super::reply::{ReplyPreferences, Representation};
 use crate::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH};
 use crate::config::MapSource;
 
-/// The largest map style that is served.
+/// Largest map style that is served, in bytes.
 const STYLE_BYTES_MAX: u64 = 8 << 20;
-/// The largest piece of an archive in one reply; readers ask for tiles and directories.
+/// Largest part of an archive in one reply, in bytes; readers request tiles and directories.
 const PIECE_BYTES_MAX: usize = 4 << 20;
-/// How long a browser may keep what lies under the map.
+/// Cache lifetime of the files behind the map.
 const FRESH_FOR: Duration = Duration::from_secs(3600);
 
 pub(super) fn router() -> Router<App> {
@@ -108,7 +108,7 @@ async fn reply_with_tiles(
     Ok(Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response()))
 }
 
-/// What is asked for, cut to what one reply holds.
+/// Parses a range and shortens it to the largest reply.
 fn limit_range(range: &HeaderValue, length: usize) -> RangeRequest {
     match ranges::parse_range(range, length) {
         RangeRequest::Part { first, last } => {

@@ -1,7 +1,7 @@
-//! The HTTP room: every public address, each documented where it is registered.
+//! The HTTP server: every public address, each documented where it is registered.
 //!
-//! Handlers ask the network's state and answer; none of them waits for a producer. `errors` alone
-//! knows how a refusal looks, `reply` alone how a representation does.
+//! Handlers read the network's state and answer; none of them waits for a producer. `errors` alone defines the form of
+//! a refusal, `reply` alone the form of a representation.
 
 pub(crate) mod admin;
 mod admission;
@@ -79,7 +79,7 @@ pub(crate) use tls::ServerTls;
 use crate::app::App;
 use crate::pages;
 
-/// Everything that the server answers: the API, the streams, the map's files and the pages.
+/// Builds the router of everything that the server answers: the API, the streams, the map's files and the pages.
 pub(crate) fn router(app: &App) -> Router {
     let (api, document) = documented_routes(app).split_for_parts();
     let document = Arc::new(openapi::finish_document(&document));
@@ -96,7 +96,7 @@ pub(crate) fn router(app: &App) -> Router {
     layers::wrap_router(router, app)
 }
 
-/// The routes that openapi.json describes.
+/// Returns the routes that openapi.json describes.
 fn documented_routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base_document())
         .merge(health::routes())

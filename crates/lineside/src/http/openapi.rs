@@ -1,4 +1,4 @@
-//! The description of the API, generated from the handlers. `finish` adds what holds for all of them.
+//! The API description, generated from the handlers. `finish` adds the parts that all operations share.
 
 mod finish;
 
@@ -14,10 +14,10 @@ use utoipa::openapi::{ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, O
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
-/// Where the description is served.
+/// Address of the API description.
 pub(super) const PATH: &str = "/api/v1/openapi.json";
 
-/// The description without any route.
+/// Returns the description without any operation.
 pub(super) fn base_document() -> OpenApi {
     let licence = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
     let info = InfoBuilder::new()
@@ -38,7 +38,7 @@ pub(super) fn base_document() -> OpenApi {
     OpenApiBuilder::new().info(info).components(Some(components)).build()
 }
 
-/// The whole description, as it is served.
+/// Returns the complete description, as it is served.
 pub(super) fn finish_document(document: &OpenApi) -> Value {
     finish::complete_document(
         serde_json::to_value(document).expect("a description made of texts serializes"),

@@ -1,5 +1,5 @@
-//! How fast a client has to take its replies. A client that takes nothing, or next to nothing, is disconnected: what waits
-//! for it occupies memory.
+//! The lowest rate at which a client may read its replies. A client that reads nothing, or next to nothing, is
+//! disconnected, because the bytes that wait for it occupy memory.
 
 use std::io::{self, IoSlice};
 use std::mem;
@@ -19,19 +19,19 @@ use super::takeover::HttpSocket;
 use super::unsent::UnsentBudget;
 use crate::timeout::sleep_for;
 
-/// Measures how fast a reader takes bytes that wait for it. It looks at the reader once per timeout, and more often in case too
-/// much waits for all readers together.
+/// Measures how fast a reader reads the bytes that wait for it: once per timeout, and more often in case too many bytes
+/// wait for all readers together.
 pub(super) struct SendPace {
     timeout: Duration,
     unsent: Arc<UnsentBudget>,
     wait: Option<SendWait>,
 }
 
-/// Bytes wait for the reader.
+/// The measurement while bytes wait for the reader.
 struct SendWait {
     next_sample: Timer,
     samples: PaceSamples,
-    /// The next look at whether it is fast enough for a server that is full, and what it had taken at the last.
+    /// Time of the next check of the rate under pressure.
     next_look: Timer,
     taken_at_look: u64,
 }
@@ -48,7 +48,8 @@ impl SendWait {
         }
     }
 
-    /// Whether a reader that has taken so much is too slow for a server that is full.
+    /// Returns true if the reader's rate since the last check is too low for a server under pressure. `taken` counts
+    /// all bytes read.
     fn is_slow_under_pressure(&mut self, taken: u64) -> bool {
         let since_look = taken.saturating_sub(mem::replace(&mut self.taken_at_look, taken));
         since_look < limits::PRESSURE_RATE_MIN * limits::PRESSURE_INTERVAL.as_secs()
@@ -56,20 +57,20 @@ impl SendWait {
 }
 
 impl SendPace {
-    /// A reader may take nothing for this long.
+    /// Creates the measurement; a reader may read nothing for `timeout`.
     pub(super) fn new(timeout: Duration, unsent: Arc<UnsentBudget>) -> Self {
         Self { timeout, unsent, wait: None }
     }
 
-    /// Nothing waits for the reader any more.
+    /// Resets the measurement when no bytes wait for the reader.
     pub(super) fn reset(&mut self) {
         self.wait = None;
     }
 
-    /// Whether the reader is too slow, while bytes wait for it: it took no byte for the timeout, or less than
-    /// [`limits::SEND_RATE_MIN`] on average over twice the timeout; or less than [`limits::PRESSURE_RATE_MIN`] while too much
-    /// waits for all readers. Wakes the task when it has to ask again. `taken` counts
-    /// the bytes that the reader has taken since the connection began.
+    /// Returns true if the reader is too slow while bytes wait for it: it read no byte for the timeout, or less than
+    /// [`limits::SEND_RATE_MIN`] on average over twice the timeout, or less than [`limits::PRESSURE_RATE_MIN`] while
+    /// too many bytes wait for all readers. Otherwise wakes the task when the next check is due. `taken` counts the
+    /// bytes that the reader has read since the connection began.
     pub(super) fn is_too_slow(&mut self, cx: &mut Context<'_>, taken: impl Fn() -> u64) -> bool {
         let timeout = self.timeout;
         let wait = self.wait.get_or_insert_with(|| SendWait::new(timeout, taken()));
@@ -89,7 +90,7 @@ impl SendPace {
     }
 }
 
-/// What a reader had taken at the last two samples.
+/// Bytes that a reader had read at the last two samples.
 #[derive(Debug, Clone, Copy)]
 struct PaceSamples {
     earlier: Option<u64>,
@@ -101,7 +102,7 @@ impl PaceSamples {
         Self { earlier: None, last: taken }
     }
 
-    /// Takes the next sample, a timeout after the last.
+    /// Takes the next sample, one timeout after the last; returns true if the reader is too slow.
     fn is_too_slow(&mut self, taken: u64, timeout: Duration) -> bool {
         let window_bytes = timeout.as_millis().saturating_mul(2 * limits::SEND_RATE_MIN) / 1000;
         let is_stalled = taken <= self.last;
@@ -113,7 +114,7 @@ impl PaceSamples {
     }
 }
 
-/// What a connection's socket tells the streams of HTTP/2 that share it.
+/// The state of a connection's socket, shared with the connection's HTTP/2 streams.
 #[derive(Debug, Default)]
 pub(super) struct SocketActivity {
     is_blocked: AtomicBool,
@@ -123,17 +124,17 @@ pub(super) struct SocketActivity {
 }
 
 impl SocketActivity {
-    /// Whether the socket takes no more at the moment, and how often it did not.
+    /// Returns true if the socket accepts no bytes at the moment, and the number of times that it did not.
     pub(super) fn blocked_state(&self) -> (bool, u64) {
         (self.is_blocked.load(Relaxed), self.n_blocked.load(Relaxed))
     }
 
-    /// Bytes that were given to the kernel.
+    /// Returns the number of bytes written to the kernel.
     pub(super) fn bytes_written(&self) -> u64 {
         self.written.load(Relaxed)
     }
 
-    /// Counts the streams that are open.
+    /// Returns the counter of open streams.
     pub(super) fn open_streams(&self) -> &AtomicUsize {
         &self.n_streams
     }
@@ -143,7 +144,7 @@ impl SocketActivity {
 pub(super) struct PacedSocket<C> {
     socket: C,
     pace: SendPace,
-    /// Bytes that were given to the kernel, or to TLS.
+    /// Bytes written to the kernel, or to TLS.
     written: u64,
     activity: Arc<SocketActivity>,
 }
@@ -158,7 +159,7 @@ impl<C: HttpSocket> PacedSocket<C> {
         &self.activity
     }
 
-    /// What came of an attempt to write or flush; an error in place of a wait that is too long.
+    /// Passes on the result of a write or flush; a wait that is too long becomes an error.
     fn check_pace<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -170,7 +171,7 @@ impl<C: HttpSocket> PacedSocket<C> {
         }
         self.activity.is_blocked.store(true, Relaxed);
         self.activity.n_blocked.fetch_add(1, Relaxed);
-        // The kernel wakes us in large steps: what the client has acknowledged in between counts as well.
+        // The kernel wakes the task in large steps, so bytes that the client has acknowledged in between count as well.
         let taken = || self.written.saturating_sub(self.socket.unacknowledged_bytes());
         if self.pace.is_too_slow(cx, taken) {
             let why = "the client reads too slowly";
@@ -265,7 +266,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// After how many timeouts a reader that takes so many bytes per timeout is too slow.
+    /// Returns the number of timeouts after which a reader of this rate is too slow.
     fn timeouts_until_too_slow(bytes_per_timeout: u64) -> Option<u64> {
         let mut samples = PaceSamples::new(1_000_000);
         (1..20).find(|n| samples.is_too_slow(1_000_000 + n * bytes_per_timeout, TIMEOUT))

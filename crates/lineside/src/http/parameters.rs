@@ -1,4 +1,4 @@
-//! Query parameters: read in one place, bounded, refused by name.
+//! Query parameters: parsing and bounds, with refusals that name the parameter.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -10,7 +10,7 @@ use lineside_ingest::BoundingBox;
 use super::errors::Refusal;
 use super::limits;
 
-/// The parameters of a request, in their order; names may repeat.
+/// The query parameters of a request, in their order; names may repeat.
 #[derive(Debug, Default)]
 pub(crate) struct QueryParameters(Vec<(String, String)>);
 
@@ -22,7 +22,7 @@ impl<S: Sync> FromRequestParts<S> for QueryParameters {
     }
 }
 
-/// A place on the map in degrees.
+/// A position on the map in degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MapCoordinates {
     pub(crate) lat: f64,
@@ -34,30 +34,30 @@ impl QueryParameters {
         Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
-    /// All values of a name.
+    /// Returns all values of a name.
     pub(crate) fn all_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a name; an empty one counts as none, as forms send it.
+    /// Returns the first value of a name; an empty value counts as none, because forms send it.
     pub(crate) fn find_value(&self, name: &str) -> Option<&str> {
         let value = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim());
         value.filter(|value| !value.is_empty())
     }
 
-    /// All values of a name, in whatever capitals it is written.
+    /// Returns all values of a name, case-insensitively.
     pub(crate) fn all_ignoring_case<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let fits = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
         self.0.iter().filter(fits).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a name in whatever capitals; an empty one counts as none.
+    /// Returns the first value of a name, case-insensitively; an empty value counts as none.
     pub(crate) fn find_ignoring_case(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// A text to search for.
+    /// Returns a search text of at most [`limits::SEARCH_CHARS_MAX`] characters.
     pub(crate) fn search_text(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
         match self.find_value(name) {
             Some(text) if text.chars().count() > limits::SEARCH_CHARS_MAX => {
@@ -68,7 +68,7 @@ impl QueryParameters {
         }
     }
 
-    /// A whole number of at most `most`.
+    /// Parses a whole number from 0 to `most`.
     pub(crate) fn parse_number(
         &self,
         name: &'static str,
@@ -81,7 +81,7 @@ impl QueryParameters {
             .ok_or_else(|| bad_parameter(name, format!("expected a number from 0 to {most}")))
     }
 
-    /// A whole number from 1 to `most`.
+    /// Parses a whole number from 1 to `most`.
     pub(crate) fn parse_count(
         &self,
         name: &'static str,
@@ -93,7 +93,7 @@ impl QueryParameters {
         }
     }
 
-    /// One of a few words, each with what it stands for.
+    /// Parses one of a few words into its value.
     pub(crate) fn parse_choice<T: Copy>(
         &self,
         name: &'static str,
@@ -110,14 +110,14 @@ impl QueryParameters {
         Err(bad_parameter(name, format!("expected one of {}", words.join(", "))))
     }
 
-    /// `bbox=min_lon,min_lat,max_lon,max_lat`.
+    /// Parses `bbox=min_lon,min_lat,max_lon,max_lat`.
     pub(crate) fn parse_bounding_box(&self) -> Result<Option<BoundingBox>, Refusal> {
         let Some(text) = self.find_value("bbox") else { return Ok(None) };
         let expected = "expected min_lon,min_lat,max_lon,max_lat in degrees";
         BoundingBox::parse(text).map(Some).ok_or_else(|| bad_parameter("bbox", expected))
     }
 
-    /// `near=lat,lon`.
+    /// Parses `near=lat,lon`.
     pub(crate) fn parse_near(&self) -> Result<Option<MapCoordinates>, Refusal> {
         let Some(text) = self.find_value("near") else { return Ok(None) };
         match parse_degrees(text)[..] {
@@ -129,7 +129,7 @@ impl QueryParameters {
     }
 }
 
-/// A parameter that is not as expected.
+/// Builds the refusal of an invalid parameter.
 pub(crate) fn bad_parameter(name: &'static str, reason: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::BadParameter { name, reason: reason.into() }
 }

@@ -1,7 +1,7 @@
-//! A feed's last good bytes as replies: each coding with its tag and its headers, made ready once per version of the
-//! bytes and let go with them.
+//! A feed's last good bytes as replies: each coding with its entity tag and headers, prepared once per version of the
+//! bytes and dropped with them.
 //!
-//! A reply shares what stands here: it copies no body, and takes no lock once a coding has been made. Bodies of a version
+//! Replies share these bodies: a reply copies no body, and takes no lock once a coding is prepared. Bodies of a version
 //! that is no longer served are counted for as long as clients have not read them.
 
 use std::sync::{Arc, OnceLock};
@@ -24,12 +24,12 @@ use super::sendfile::FileBackedBody;
 use super::shared_bytes::{SharedBody, SharedBytes};
 use super::systems::ConvertedFile;
 
-/// Under which name and as what the bytes go out.
+/// The file name and media type under which the bytes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DownloadView {
-    /// As the producer sent them.
+    /// The producer's name and media type.
     AsSent,
-    /// As a schedule to be saved.
+    /// A schedule to be saved, as a zip named after the feed.
     Schedule,
 }
 
@@ -44,13 +44,14 @@ pub(super) struct PreparedReplies {
     bodies: [OnceCell<PreparedBody>; ContentCoding::COUNT],
     tags: [HeaderValue; ContentCoding::COUNT],
     modified: Option<HeaderValue>,
-    /// Whether one who has the date surely has the bytes.
+    /// True if the modification date is a strong validator: a client with this date surely has these bytes.
     is_date_strong: bool,
-    /// Of a file of a GBFS system, what it is in each version that goes out, for languages that share it one by one.
+    /// For a file of a GBFS system: its conversions to each served version, one for each group of languages that share
+    /// it.
     forms: [Mutex<Vec<Arc<ConvertedFile>>>; GbfsVersion::ALL.len()],
 }
 
-/// A body, and the file in memory that it lies in, if it does.
+/// A body, and the memory file that it lies in, if any.
 #[derive(Debug, Clone)]
 struct PreparedBody {
     bytes: Bytes,
@@ -94,14 +95,14 @@ impl IntoResponse for PreparedBody {
 #[derive(Debug)]
 struct ViewHeaders {
     content_type: HeaderValue,
-    /// What every reply with bytes says, in whatever coding.
+    /// The headers of every reply with bytes, in all codings.
     common: HeaderMap,
     is_worth_compressing: bool,
     whole: [OnceLock<HeaderMap>; ContentCoding::COUNT],
 }
 
 impl PreparedReplies {
-    /// What is ready of a feed's bytes.
+    /// Returns the prepared replies of a feed's bytes.
     pub(super) fn for_snapshot(
         held: &ServedSnapshot,
         config: &FeedConfig,
@@ -152,12 +153,12 @@ impl PreparedReplies {
         Self { views, bodies, tags, modified, is_date_strong, forms, plain, snapshot }
     }
 
-    /// What the file of a system is in that version, once it was made.
+    /// Returns the conversions of a GBFS file to that version; empty until the first one is made.
     pub(super) fn converted_files(&self, version: GbfsVersion) -> &Mutex<Vec<Arc<ConvertedFile>>> {
         &self.forms[usize::from(version == GbfsVersion::Three)]
     }
 
-    /// The reply to what a client wants. `freshness` is what holds only now.
+    /// Builds the reply that a client prefers. `freshness` has the headers that are valid only now.
     pub(super) async fn build_reply(
         self: &Arc<Self>,
         view: DownloadView,
@@ -191,8 +192,8 @@ impl PreparedReplies {
         Ok((headers, body).into_response())
     }
 
-    /// Which part is asked for; a part is always one of the plain bytes. One that is asked for on the condition that
-    /// the rest is known already is all, if it is not.
+    /// Returns the requested range; ranges are always of the plain bytes. A range with an `If-Range` that does not
+    /// match is a request for the whole body.
     fn requested_range(&self, wants: &ReplyPreferences) -> RangeRequest {
         let Some(range) = wants.range() else { return RangeRequest::Whole };
         if let Some(condition) = wants.if_range() {
@@ -223,7 +224,8 @@ impl PreparedReplies {
         (StatusCode::PARTIAL_CONTENT, headers, part).into_response()
     }
 
-    /// The bytes in this coding. Who asks first has them made; that goes on for the others if the first goes away.
+    /// Returns the bytes in this coding. The first request starts the compression, which continues for the others if
+    /// its client leaves.
     async fn encoded_body(
         self: &Arc<Self>,
         coding: ContentCoding,
@@ -267,8 +269,8 @@ impl PreparedReplies {
     }
 }
 
-/// What goes along with a producer's bytes in any case: how little a browser may do with them, their licence, and what the
-/// operator has chosen besides their kind.
+/// Returns the headers of every reply with a producer's bytes: the content security policy, the licence, and the
+/// operator's reply headers except the media type.
 pub(super) fn producer_headers(config: &FeedConfig) -> HeaderMap {
     let (policy, nothing) = producer_policy();
     let mut headers = HeaderMap::from_iter([(policy, nothing)]);
@@ -281,18 +283,18 @@ pub(super) fn producer_headers(config: &FeedConfig) -> HeaderMap {
     headers
 }
 
-/// How many codings of a feed's last good bytes have been made, besides the plain one, and their bytes.
+/// Returns the number of compressed bodies of a feed's last good bytes, and their total size in bytes.
 pub(crate) fn encoded_sizes(held: &ServedSnapshot) -> (usize, usize) {
     let ready = held.find_prepared::<Arc<PreparedReplies>>();
     let bodies = ready.into_iter().flat_map(|ready| ready.bodies.iter().filter_map(OnceCell::get));
     bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.bytes.len()))
 }
 
-/// How long a cache may keep the bytes, and how long it may give them out while we are not there: `fresh_for` and
-/// `good_for` from now on, where the reply says that they are of `age`.
+/// Returns `Cache-Control` for bytes that a cache may use for `fresh_for`, and on errors for `good_for`, from now on.
+/// The reply's `Age` is `age`.
 ///
-/// A cache counts from the age that it is told (RFC 9111 §4.2), and what may be used on an error from there on where they
-/// are no longer fresh (RFC 5861 §4).
+/// A cache counts from the reply's age (RFC 9111 §4.2), and counts the use on errors from the end of freshness (RFC
+/// 5861 §4).
 pub(super) fn cache_control(age: Duration, fresh_for: Duration, good_for: Duration) -> HeaderValue {
     let fresh = fresh_for.as_secs();
     let (until, beyond) = (age.as_secs() + fresh, good_for.as_secs().saturating_sub(fresh));
@@ -300,7 +302,7 @@ pub(super) fn cache_control(age: Duration, fresh_for: Duration, good_for: Durati
         .expect("numbers are a header value")
 }
 
-/// The producer's own name for the file, for those who save it.
+/// Returns `Content-Disposition` with the producer's own name of the file.
 fn content_disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()
@@ -310,10 +312,10 @@ fn content_disposition(name: &str) -> HeaderValue {
         .expect("letters, digits and quotes are a header value")
 }
 
-/// The licence as a link, where the operator named it by its address (RFC 8288, RFC 4946).
+/// Returns the licence as a link, if the operator gave its address (RFC 8288, RFC 4946).
 fn licence_link(licence: &str) -> Option<HeaderValue> {
     let url = Url::parse(licence).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
-    // As the parser writes it, an address holds no angle brackets.
+    // The parser escapes angle brackets in an address.
     HeaderValue::try_from(format!("<{url}>; rel=\"license\"")).ok()
 }
 

@@ -1,7 +1,7 @@
-//! Where a request comes from when proxies stand before us.
+//! The client address of a request that came through proxies.
 //!
-//! Each proxy adds the address that it was reached from at the end of `X-Forwarded-For`. Those that are trusted are
-//! passed over from the end; what stands before is the client, or at least the first whom nobody vouches for.
+//! Each proxy appends the address that connected to it to `X-Forwarded-For`. Trusted proxies are skipped from the end;
+//! the address before them is the client, or at least the first untrusted host.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,12 +14,12 @@ use ipnet::IpNet;
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// In a request's extensions: who is at the other end of its connection, a client or a proxy.
+/// The address at the other end of a request's connection, a client or a proxy; in the request's extensions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
 impl PeerAddress {
-    /// Every connection tells; what came without one shares an address that nobody has.
+    /// Returns the peer of the connection; requests without one share the unspecified address.
     pub(super) fn from_extensions(extensions: &Extensions) -> Self {
         extensions.get().copied().unwrap_or(Self(Ipv4Addr::UNSPECIFIED.into()))
     }
@@ -33,7 +33,7 @@ impl<S: Sync> FromRequestParts<S> for PeerAddress {
     }
 }
 
-/// The proxies whose word is taken.
+/// The proxies whose forwarding headers are trusted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TrustedProxies(Vec<IpNet>);
 
@@ -42,13 +42,13 @@ impl TrustedProxies {
         Self(trusted)
     }
 
-    /// Whether this one's is.
+    /// Returns true if the proxy at this address is trusted.
     pub(super) fn is_trusted(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The client of a request that came from a trusted proxy.
+    /// Returns the client of a request that came from a trusted proxy.
     pub(super) fn forwarded_client(&self, proxy: IpAddr, headers: &HeaderMap) -> IpAddr {
         let lines = headers.get_all(FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok());
         let named: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
@@ -63,7 +63,7 @@ impl TrustedProxies {
         client
     }
 
-    /// The client of a request, whoever brought it.
+    /// Returns the client of a request, through a trusted proxy or not.
     pub(crate) fn client_address(
         &self,
         PeerAddress(peer): PeerAddress,
@@ -76,7 +76,7 @@ impl TrustedProxies {
         }
     }
 
-    /// Whether a proxy that is trusted says that its client speaks TLS with it.
+    /// Returns true if a trusted proxy says that its client uses TLS.
     pub(crate) fn is_https(&self, PeerAddress(peer): PeerAddress, headers: &HeaderMap) -> bool {
         let said = headers.get_all(FORWARDED_PROTO).iter().next_back();
         let said = said.and_then(|line| line.to_str().ok()?.split(',').next_back());
@@ -84,7 +84,7 @@ impl TrustedProxies {
     }
 }
 
-/// An address, with a port or without.
+/// Parses an address, with a port or without.
 fn parse_address(text: &str) -> Option<IpAddr> {
     let address = || text.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip());
     text.parse().ok().or_else(address)

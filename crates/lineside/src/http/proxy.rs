@@ -17,14 +17,14 @@ use super::times::format_rfc3339;
 use super::{gbfs, limits, lookup};
 use crate::app::App;
 
-/// Says whether the bytes are what the producer sends now.
+/// Reports if the bytes are the producer's current ones.
 const STATUS: HeaderName = HeaderName::from_static("lineside-status");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_proxied)).routes(routes!(get_resource))
 }
 
-/// What is answered to who asks for bytes, by whatever address.
+/// The replies to a request for bytes, under each of their addresses.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "it only describes")]
 enum ProxyReplies {
@@ -34,7 +34,7 @@ enum ProxyReplies {
     /// The part that `Range` asks for
     #[response(status = 206)]
     Part,
-    /// The client has them already
+    /// The client has this version
     #[response(status = 304)]
     Held,
     /// `unknown_feed`
@@ -48,10 +48,10 @@ enum ProxyReplies {
     NothingGood(Problem),
 }
 
-/// The last good bytes of a feed
+/// Returns the last good bytes of a feed
 ///
-/// `Lineside-Status` is `fresh`, or `stale` with the reason and since when; then `Age` says how old
-/// the bytes are.
+/// `Lineside-Status` is `fresh`, or `stale` with the reason and the time since when; then `Age` is the age of the
+/// bytes.
 #[utoipa::path(
     get, path = "/proxy/{feed}", tag = "bytes",
     params(("feed" = String, Path, description = "The feed's id")),
@@ -66,7 +66,7 @@ async fn get_proxied(
     reply_with_snapshot(&app, ("proxy", &id), &headers, &wants).await
 }
 
-/// The last good bytes of a feed, under another name
+/// Returns the last good bytes of a feed, at its `/resource` address
 #[utoipa::path(
     get, path = "/resource/{feed}", tag = "bytes",
     params(("feed" = String, Path, description = "The feed's id")),
@@ -94,7 +94,7 @@ async fn reply_with_snapshot(
     reply_as_sent(app, &feed, wants, DownloadView::AsSent).await
 }
 
-/// A feed's last good bytes, as the view says.
+/// Replies with a feed's last good bytes in the given view.
 pub(super) async fn reply_as_sent(
     app: &App,
     feed: &Feed,
@@ -115,7 +115,8 @@ pub(super) async fn reply_as_sent(
     lookup::count_reply(feed, wants, reply.await)
 }
 
-/// What holds only now: for how long, and `Lineside-Status`, with `Age` when the bytes are not the producer's latest.
+/// Returns the headers that are valid only now: `Cache-Control` and `Lineside-Status`, with `Age` if the bytes are not
+/// the producer's latest.
 pub(super) fn freshness_headers(
     app: &App,
     feed: &Feed,
@@ -133,7 +134,7 @@ pub(super) fn freshness_headers(
     let (reason, since) = match &status.last_error {
         Some(failure) => (failure.code.to_string(), status.failing_since.unwrap_or(failure.at)),
         None if let Some(since) = status.nothing_since => (FailureCode::Empty.to_string(), since),
-        // Of bytes from before the start it is not known whether the producer still gives them.
+        // After a restart it is unknown if the producer still serves the restored bytes.
         None if status.is_restored && age > feed.config().poll_interval(status.format) => {
             let confirmed_at = status.last_success.unwrap_or(snapshot.fetched_at);
             ("restart".to_owned(), confirmed_at)

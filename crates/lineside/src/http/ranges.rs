@@ -1,27 +1,27 @@
-//! Parts of a body: what a `Range` header asks for (RFC 9110 §14).
+//! Byte ranges of a body, as requested by the `Range` header (RFC 9110 §14).
 
 use http::HeaderValue;
 
-/// What a client asks for of a body.
+/// The part of a body that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeRequest {
-    /// All of it: it asks for no part, for one in a way that we do not know, or for several at once, which we do not
-    /// cut. A client has to bear being sent everything.
+    /// The whole body: no range, one of an unknown form, or several ranges, which are not supported. Clients must
+    /// accept the whole body.
     Whole,
-    /// From the first byte to the last, both within the body.
+    /// The first and the last byte, both within the body.
     Part { first: usize, last: usize },
-    /// A part that the body does not have.
+    /// A range that is outside the body.
     Beyond,
 }
 
-/// What `range` asks for of a body of `length` bytes.
+/// Parses `range` for a body of `length` bytes.
 pub(super) fn parse_range(range: &HeaderValue, length: usize) -> RangeRequest {
     let Some((first, last)) = range.to_str().ok().and_then(split_single_range) else {
         return RangeRequest::Whole;
     };
     let end = length.checked_sub(1);
     match (parse_position(first), parse_position(last), end) {
-        // The last so many bytes.
+        // A suffix range: the last `wanted` bytes.
         (None, Some(0), _) if first.is_empty() => RangeRequest::Beyond,
         (None, Some(wanted), Some(end)) if first.is_empty() => {
             RangeRequest::Part { first: length.saturating_sub(wanted), last: end }
@@ -39,14 +39,14 @@ pub(super) fn parse_range(range: &HeaderValue, length: usize) -> RangeRequest {
     }
 }
 
-/// Both ends of the only part that is asked for.
+/// Splits a header with a single range into its first and last position.
 fn split_single_range(range: &str) -> Option<(&str, &str)> {
     let (unit, part) = range.split_once('=')?;
     let (first, last) = part.trim().split_once('-')?;
     (unit.trim().eq_ignore_ascii_case("bytes") && !last.contains(',')).then_some((first, last))
 }
 
-/// A number of any size; what exceeds ours is beyond every body.
+/// Parses a number of any size; one that exceeds `usize` is beyond every body.
 fn parse_position(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(usize::MAX))

@@ -1,4 +1,4 @@
-//! Who may open a stream on which channels.
+//! Authorization to open an event stream on channels.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::admin::AdminCredential;
 use crate::app::App;
 use crate::ops::is_ops_channel;
 
-/// Who shows the token of a request, or none, where its channels are for them. Names that are no
-/// channels are left to who opens the stream.
+/// Authenticates the client of a stream and checks that it may subscribe to its channels. Invalid channel names are
+/// left to the code that opens the stream.
 ///
-/// An admin's token or session is looked at only where a channel wants it: who shows another token for other channels
-/// does not guess.
+/// An admin's token or session is checked only if a channel needs it: a client token for other channels must not count
+/// as a guess at the admin's.
 ///
 /// # Errors
-/// When the token is not good, or a channel not for this client.
+/// Returns an error if the token is invalid, or if a channel is not for this client.
 pub(super) fn authorize_reader(
     app: &App,
     headers: &HeaderMap,
@@ -50,19 +50,19 @@ fn authorize_client(
 ) -> Result<SseSubscriber, Refusal> {
     let header = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
     let token = header.and_then(|text| text.strip_prefix("Bearer "));
-    // A browser's event source cannot set headers.
+    // A browser's `EventSource` cannot set headers.
     let client =
         app.authorizer().identify_client(token.or_else(|| parameters.find_value("token")))?;
     for channel in channels {
         app.authorizer().authorize_subscribe(&client, channel, None)?;
     }
-    // As long as the token is good to the second; who comes with it later is told that it has expired.
+    // The stream lives until the second in which the token expires.
     let left = |at: i64| at.saturating_sub(app.hub().clock().wall_time().unix_seconds());
     let lives = client.expires.map(|at| Duration::from_secs(left(at).try_into().unwrap_or(0)));
     Ok(SseSubscriber { user: client.user, lives })
 }
 
-/// An admin, who is anybody to the channels that are not for admins.
+/// Authenticates an admin, who is an anonymous client on the channels that are not for admins.
 fn authorize_admin(
     app: &App,
     headers: &HeaderMap,

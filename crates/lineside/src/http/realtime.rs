@@ -1,4 +1,4 @@
-//! GTFS-Realtime, rebuilt from the state: of a feed, or of a schedule's whole network.
+//! GTFS-Realtime messages built from the state of a feed, or of a schedule's whole network.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -29,14 +29,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     ))
 }
 
-/// How a message is written.
+/// The encoding of a message.
 #[derive(Debug, Clone, Copy)]
 enum MessageEncoding {
     Protobuf,
     Json,
 }
 
-/// The name without its ending, and what the ending means.
+/// Splits a file name into its stem and the encoding of its extension.
 fn split_extension(file: &str) -> Option<(&str, MessageEncoding)> {
     let protobuf = file.strip_suffix(".pb").map(|name| (name, MessageEncoding::Protobuf));
     protobuf.or_else(|| file.strip_suffix(".json").map(|name| (name, MessageEncoding::Json)))
@@ -68,7 +68,7 @@ async fn get_part_file(
     }
 }
 
-/// All real-time data of a feed, or of a schedule's network, as GTFS-Realtime
+/// Returns all real-time data of a feed, or of a schedule's network, as GTFS-Realtime
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}.pb", tag = "formats",
     params(("feed" = String, Path, description = "A real-time feed's id, or a schedule's")),
@@ -87,7 +87,7 @@ async fn get_whole(
     serve_message(&app, &id, ExportPart::All, MessageEncoding::Protobuf, &wants).await
 }
 
-/// The same message as JSON, with the specification's own names
+/// Returns all real-time data as JSON, with the field names of the specification
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}.json", tag = "formats",
     params(("feed" = String, Path, description = "A real-time feed's id, or a schedule's")),
@@ -105,7 +105,7 @@ async fn get_whole_json(
     serve_message(&app, &id, ExportPart::All, MessageEncoding::Json, &wants).await
 }
 
-/// One kind of entity only
+/// Returns one kind of entity
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}/{part}.pb", tag = "formats",
     params(
@@ -127,7 +127,7 @@ async fn get_part(
     serve_message(&app, &id, part, MessageEncoding::Protobuf, &wants).await
 }
 
-/// One kind of entity only, as JSON
+/// Returns one kind of entity as JSON
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}/{part}.json", tag = "formats",
     params(
@@ -170,7 +170,7 @@ async fn reply_with_message(
     wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let network = feed.network();
-    // What a schedule's id stands for is its whole network, of which any feed may have data.
+    // A schedule's id stands for its whole network, of which any feed may have data.
     if !feed.is_schedule() && network.feeds().len() == 1 {
         lookup::served_snapshot(app, feed, &feed.status())?;
     }

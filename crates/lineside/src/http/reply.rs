@@ -1,8 +1,8 @@
-//! A representation and the reply it becomes: validators, freshness, coding, 304.
+//! A representation and its reply: validators, freshness, content coding, 304.
 //!
-//! What the server makes itself goes through here: each body has a strong `ETag` of its own bytes, the time it stays
-//! fresh, `Last-Modified` where one is known, and an answer to both validators. Producers' last good bytes go through
-//! `prepared`, a map's archive through `map_files`.
+//! Every reply that the server generates goes through here: each body has a strong `ETag` of its own bytes, its
+//! freshness lifetime, `Last-Modified` if known, and an answer to both validators. Producers' last good bytes go
+//! through `prepared_replies`, a map's archive through `map_files`.
 
 use std::convert::Infallible;
 use std::time::{Duration, UNIX_EPOCH};
@@ -19,10 +19,10 @@ use super::encoding::{self, ContentCoding};
 use super::errors::Refusal;
 use crate::app::App;
 
-/// How long after its time a change may come to be served, and the length of a second of HTTP's dates.
+/// Longest time from a change to the first reply that has it, plus the resolution of HTTP dates.
 const SETTLING: Duration = Duration::from_secs(2);
 
-/// What a client said about the representation it wants: which coding, and what it already has.
+/// The request headers that select a representation: accepted codings, conditions and range.
 #[derive(Debug)]
 pub(crate) struct ReplyPreferences {
     coding: ContentCoding,
@@ -31,14 +31,14 @@ pub(crate) struct ReplyPreferences {
     if_modified_since: Option<UnixMillis>,
     range: Option<HeaderValue>,
     if_range: Option<HeaderValue>,
-    /// It asked for more than the head.
+    /// True unless the request is a HEAD.
     takes_body: bool,
 }
 
 impl ReplyPreferences {
     fn from_headers(method: &Method, headers: &HeaderMap) -> Self {
         let since = headers.get(header::IF_MODIFIED_SINCE).and_then(|value| value.to_str().ok());
-        // Only GET has parts (RFC 9110 §14.2).
+        // Ranges apply to GET only (RFC 9110 §14.2).
         let range = headers.get(header::RANGE).filter(|_| method == Method::GET).cloned();
         Self {
             coding: encoding::negotiate_coding(headers),
@@ -51,30 +51,30 @@ impl ReplyPreferences {
         }
     }
 
-    /// Whether the body goes out.
+    /// Returns true if the body is sent.
     pub(super) fn wants_body(&self) -> bool {
         self.takes_body
     }
 
-    /// The coding that is liked best.
+    /// Returns the preferred coding.
     pub(super) fn coding(&self) -> ContentCoding {
         self.coding
     }
 
-    /// The part that is asked for.
+    /// Returns the `Range` header.
     pub(super) fn range(&self) -> Option<&HeaderValue> {
         self.range.as_ref()
     }
 
-    /// What the whole must still be for a part to be of use.
+    /// Returns the `If-Range` header of a range request.
     pub(super) fn if_range(&self) -> Option<&HeaderValue> {
         self.if_range.as_ref()
     }
 
-    /// Checks `If-Match` against the tags of all codings of the bytes (RFC 9110 §13.1.1).
+    /// Checks `If-Match` against the entity tags of all codings of the bytes (RFC 9110 §13.1.1).
     ///
     /// # Errors
-    /// If the client wants another version than the one that is served.
+    /// Returns [`Refusal::PreconditionFailed`] if the client wants another version than the current one.
     pub(super) fn check_match<'a>(
         &self,
         mut tags: impl Iterator<Item = &'a HeaderValue>,
@@ -87,8 +87,8 @@ impl ReplyPreferences {
         if fits { Ok(()) } else { Err(Refusal::PreconditionFailed) }
     }
 
-    /// The tag of what the client holds, if that is one of `tags`; `*` stands for the first.
-    /// `If-Modified-ChannelPosition` counts only without `If-None-Match` (RFC 9110 §13.1.3).
+    /// Returns the tag among `tags` that the client already has; `*` matches the first. `If-Modified-Since` counts only
+    /// without `If-None-Match` (RFC 9110 §13.1.3).
     pub(super) fn matching_tag<'a>(
         &self,
         tags: [&'a HeaderValue; 2],
@@ -116,33 +116,33 @@ impl<S: Sync> FromRequestParts<S> for ReplyPreferences {
     }
 }
 
-/// One body and what is known about it.
+/// A body and its metadata.
 #[derive(Debug)]
 pub(crate) struct Representation {
     content_type: HeaderValue,
     body: Bytes,
     hash: u128,
-    /// When it changed, which `If-Modified-ChannelPosition` is compared with.
+    /// Time of the last change, compared with `If-Modified-Since`.
     modified: Option<UnixMillis>,
-    /// What `Last-Modified` says: earlier, where a further change could have the same date.
+    /// The value of `Last-Modified`: earlier than `modified` if a further change could have the same date.
     dated: Option<UnixMillis>,
     fresh_for: Duration,
-    /// Whether it is for this client alone.
+    /// True if only this client may see the body.
     is_private: bool,
-    /// Made for this reply: the next client will see another, so the coded body is not worth keeping.
+    /// True if the body is made for this reply only, so its compressed form is not worth caching.
     is_passing: bool,
     more: HeaderMap,
 }
 
 impl Representation {
-    /// A body of a kind, which may be asked again at once.
+    /// Creates a representation that is stale at once.
     pub(crate) fn new(content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         let hash = xxh3_128(&body);
         Self::with_hash(content_type, body, hash)
     }
 
-    /// A body whose hash (XXH3, 128 bits) is known.
+    /// Creates a representation whose hash (XXH3, 128 bits) is known.
     pub(crate) fn with_hash(content_type: HeaderValue, body: Bytes, hash: u128) -> Self {
         let (is_private, is_passing) = (false, false);
         let (fresh_for, more) = (Duration::ZERO, HeaderMap::new());
@@ -150,55 +150,55 @@ impl Representation {
         Self { content_type, body, hash, modified, dated, fresh_for, is_private, is_passing, more }
     }
 
-    /// A value as JSON.
+    /// Creates a representation of a value as JSON.
     pub(crate) fn from_json(value: &impl serde::Serialize) -> Self {
         let body = serde_json::to_vec(value).expect("our own replies always serialize");
         Self::new(HeaderValue::from_static("application/json"), body)
     }
 
-    /// When it last changed, by our own clock.
+    /// Sets the time of the last change, by this server's clock.
     ///
     /// HTTP dates have whole seconds, and a change takes a moment from its time to the first reply that has it. So
-    /// `Last-Modified` is never later than [`SETTLING`] ago, while `If-Modified-ChannelPosition` is compared with the time itself: a
-    /// client that comes back with the date of a reply is never told wrongly that nothing has changed since.
+    /// `Last-Modified` is never later than [`SETTLING`] ago, while `If-Modified-Since` is compared with the time
+    /// itself: a client that returns the date of a reply never misses a change.
     pub(crate) fn modified_at(mut self, at: Option<UnixMillis>, now: UnixMillis) -> Self {
         self.modified = at;
         self.dated = at.map(|at| at.min(now - SETTLING));
         self
     }
 
-    /// When it last changed, as its producer says.
+    /// Sets the time of the last change, as its producer gives it.
     pub(crate) fn modified_by_producer(mut self, at: Option<UnixMillis>) -> Self {
         self.modified = at;
         self.dated = at;
         self
     }
 
-    /// How long it need not be asked for again.
+    /// Sets the time for which caches may reuse the reply.
     pub(crate) fn fresh_for(mut self, fresh_for: Duration) -> Self {
         self.fresh_for = fresh_for;
         self
     }
 
-    /// For this client alone, as what only admins may see: no cache keeps it, the client's own included.
+    /// Marks a body for this client alone, such as one for admins: no cache stores it, not even the client's.
     pub(crate) fn private(mut self) -> Self {
         self.is_private = true;
         self
     }
 
-    /// Made for one reply, as a page is; its coded form is not kept for others.
+    /// Marks a body made for one reply, such as a page: its compressed form is not cached.
     pub(crate) fn single_use(mut self) -> Self {
         self.is_passing = true;
         self
     }
 
-    /// One more header.
+    /// Adds a header.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.more.insert(name, value);
         self
     }
 
-    /// The reply to what a client wants: the body, or word that it has it already.
+    /// Builds the reply to a client: the body, or 304 if the client has it.
     pub(crate) async fn into_reply(self, wants: &ReplyPreferences, app: &App) -> Response {
         let coding = if encoding::is_worth_compressing(&self.content_type, &self.body) {
             wants.coding
@@ -237,7 +237,7 @@ impl Representation {
         response
     }
 
-    /// The tag of what the client holds, if that is still good.
+    /// Returns the tag of the client's copy if that is current.
     fn matched_tag(&self, wants: &ReplyPreferences, coding: ContentCoding) -> Option<HeaderValue> {
         let (coded, plain) =
             (entity_tag(self.hash, coding), entity_tag(self.hash, ContentCoding::Identity));
@@ -261,7 +261,7 @@ impl Representation {
     }
 }
 
-/// The tag of a body's representation: a coded body is another one (RFC 9110 §8.8.3.3).
+/// Returns the entity tag of a body in a coding: each coding has its own (RFC 9110 §8.8.3.3).
 pub(super) fn entity_tag(hash: u128, coding: ContentCoding) -> HeaderValue {
     let tag = match coding.header_name() {
         None => format!("\"{hash:032x}\""),
@@ -270,7 +270,7 @@ pub(super) fn entity_tag(hash: u128, coding: ContentCoding) -> HeaderValue {
     HeaderValue::try_from(tag).expect("a tag holds letters, digits and a dash")
 }
 
-/// The time as HTTP writes it; none before 1970.
+/// Formats a time as an HTTP date; `None` before 1970.
 pub(super) fn format_http_date(at: UnixMillis) -> Option<HeaderValue> {
     let since_epoch = Duration::from_millis(u64::try_from(at.0).ok()?);
     let time = UNIX_EPOCH.checked_add(since_epoch)?;
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_change_within_the_present_second_is_not_missed_by_its_date() {
-        // Asked at 10.2 s, right after a change; another change follows at 10.7 s, and is asked for at once or later.
+        // A reply at 10.2 s, right after a change; another change follows at 10.7 s and is requested at once or later.
         let first = representation(10_100, 10_200);
         let told =
             first.build_headers(HeaderValue::from_static("\"x\""))[header::LAST_MODIFIED].clone();
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_change_that_is_served_a_moment_later_is_not_missed() {
-        // Changes of 10.8 s and 10.95 s; the reply at 11.0 s has only the first.
+        // Changes at 10.8 s and 10.95 s; the reply at 11.0 s has only the first.
         let first = representation(10_800, 11_000);
         let told = first.dated.unwrap();
         assert_eq!(

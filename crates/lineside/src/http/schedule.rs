@@ -29,9 +29,10 @@ async fn get_schedule_file(
     get_schedule(state, Path(id.to_owned()), wants).await
 }
 
-/// The last good schedule of a feed, as a GTFS zip
+/// Returns the last good schedule of a feed as a GTFS zip
 ///
-/// A schedule that is a folder of files here is served as a zip too, and of one that comes as NeTEx what GTFS can say of it.
+/// A schedule that is a local folder of files is served as a zip too. A NeTEx schedule is converted to GTFS, without
+/// what GTFS cannot represent.
 #[utoipa::path(
     get, path = "/gtfs/{feed}.zip", tag = "bytes",
     params(("feed" = String, Path, description = "The schedule feed's id")),
@@ -61,7 +62,7 @@ async fn get_schedule(
     }
 }
 
-/// The zip that was made of a schedule that came as something else.
+/// Replies with the GTFS zip converted from a NeTEx schedule.
 async fn reply_with_conversion(
     app: &App,
     feed: &Feed,

@@ -1,4 +1,4 @@
-//! Bodies that lie in files in memory, on their way into a socket: the kernel takes them from there, and copies nothing.
+//! Sending bodies from memory files with `sendfile`, so that the kernel copies nothing.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -13,17 +13,17 @@ use nix::sys::socket::{MsgFlags, sendmsg};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// In a response's extensions: where its body lies.
+/// The memory file that holds a response's body; in the response's extensions.
 #[derive(Debug, Clone)]
 pub(super) struct FileBackedBody(pub(super) Arc<MemoryFile>);
 
-/// Less than this is written like everything else.
+/// Smaller pieces are written by `sendmsg`.
 const PIECE_BYTES_MIN: usize = 16 << 10;
-/// For a client on this machine, which is often another proxy, larger files are copied: it takes the pages of one that no
-/// longer fits the nearer caches more slowly than a copy that was just made (docs/benchmarks.md, "Proxy").
+/// Larger files are copied for a client on this machine, which is often another proxy: it reads the pages of a file
+/// that does not fit the nearer CPU caches more slowly than a fresh copy (docs/benchmarks.md, "Proxy").
 const NEAR_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes in the kernel's send queue that the other end has not acknowledged.
+/// Returns the number of bytes in the kernel's send queue that the peer has not acknowledged.
 #[expect(unsafe_code, reason = "the length of a send queue is asked for by ioctl")]
 pub(super) fn unacknowledged_bytes(socket: &TcpStream) -> u64 {
     let mut bytes: libc::c_int = 0;
@@ -32,7 +32,7 @@ pub(super) fn unacknowledged_bytes(socket: &TcpStream) -> u64 {
     if done == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
 }
 
-/// Writes some of the pieces: those of the file from there.
+/// Writes some of the pieces, those that lie in the file with `sendfile`.
 pub(super) fn poll_write(
     socket: &TcpStream,
     cx: &mut Context<'_>,
@@ -53,7 +53,7 @@ pub(super) fn poll_write(
     }
 }
 
-/// The first piece that lies in the file: what stands before it, the piece, and its place.
+/// Finds the first piece that lies in the file; returns the pieces before it, the piece, and its offset in the file.
 fn find_file_piece<'a, 'b>(
     pieces: &'a [IoSlice<'b>],
     file: &MemoryFile,
@@ -69,7 +69,7 @@ fn is_worth_sending(socket: &TcpStream, file: &MemoryFile) -> bool {
     file.byte_length() <= NEAR_BYTES_MAX || !socket.peer_addr().is_ok_and(is_near)
 }
 
-/// What stands before the piece, and then as much of it as there is room for.
+/// Writes the pieces before the file's piece, and then as much of that piece as the socket takes.
 fn send_pieces(
     socket: &TcpStream,
     before: &[IoSlice<'_>],
@@ -79,7 +79,7 @@ fn send_pieces(
 ) -> io::Result<usize> {
     let length: usize = before.iter().map(|piece| piece.len()).sum();
     if length > 0 {
-        // What follows at once goes into the same packet.
+        // `MSG_MORE` puts the bytes that follow into the same packet.
         let written = write_pieces(socket, before, MsgFlags::from_bits_retain(libc::MSG_MORE))?;
         if written < length {
             return Ok(written);

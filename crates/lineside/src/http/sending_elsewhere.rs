@@ -1,4 +1,4 @@
-//! Where bodies do not lie in files, all is written in the same way.
+//! The fallback without `sendfile`: all bodies are written in the same way.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use lineside_ingest::Sealed;
 use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 
-/// In a response's extensions: where its body lies.
+/// The memory file that holds a response's body; in the response's extensions.
 #[derive(Debug, Clone)]
 pub(super) struct FromFile(pub(super) Arc<Sealed>);
 
-/// Bytes that the kernel holds for the other end; not known here.
+/// Returns the number of unacknowledged bytes; always 0, because it is unknown on this system.
 pub(super) fn unacknowledged(_socket: &TcpStream) -> u64 {
     0
 }

@@ -1,7 +1,7 @@
-//! The accept loop: sockets in, requests to the router, everything bounded.
+//! The accept loop: passes sockets to the router, with limits on everything.
 //!
-//! It is our own, because `axum::serve_connection` has no limit on connections, heads or silence. A client
-//! beyond a limit is told so at once instead of being kept waiting.
+//! It replaces `axum::serve`, which has no limit on connections, request heads or idle time. A client beyond a limit is
+//! refused at once instead of waiting.
 
 use std::io;
 use std::net::SocketAddr;
@@ -30,34 +30,34 @@ use crate::app::App;
 use crate::shutdown::Shutdown;
 use crate::timeout::{run_within, sleep_for};
 
-/// What a client beyond the limit gets, without its request having been read.
+/// Reply to a client beyond the limit, sent without parsing its request.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: application/problem+json\r\naccess-control-allow-origin: *\r\n\
     retry-after: 5\r\nconnection: close\r\ncontent-length: 122\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"overloaded\",\"detail\":\"too many connections here\"}";
 
-/// What a listener for the outside has beside its router.
+/// The state of a public listener besides its router.
 #[derive(Debug)]
 pub(crate) struct ListenerContext {
-    /// Who takes connections that become sessions.
+    /// The partitions that adopt connections which become sessions.
     pub(crate) partitions: Arc<PartitionSet>,
-    /// What connections are encrypted with, if they are.
+    /// The TLS configuration; `None` for plain HTTP.
     pub(crate) tls: Option<Arc<ServerTls>>,
-    /// Whose word on a client's address is taken.
+    /// The proxies that are trusted to forward a client's address.
     pub(crate) proxies: TrustedProxies,
 }
 
 impl ListenerContext {
-    /// What a server has.
+    /// Returns the context of a server's public listener.
     pub(crate) fn for_app(app: &App, tls: Option<Arc<ServerTls>>) -> Self {
         let partitions = Arc::clone(app.partitions());
         Self { partitions, tls, proxies: app.trusted_proxies().clone() }
     }
 }
 
-/// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes; then requests under way
-/// get a moment to end, and the rest is dropped.
+/// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes. Then running requests
+/// have up to [`limits::CLOSE_TIMEOUT`] to end, and the rest is dropped.
 pub(crate) async fn serve_listener(
     listener: TcpListener,
     router: Router,
@@ -99,8 +99,8 @@ pub(crate) async fn serve_listener(
     connections.wait().await;
 }
 
-/// A connection that broke before we took it says nothing about the next one; want of file
-/// descriptors passes only with time.
+/// Pauses after an error that only time resolves, such as a lack of file descriptors. A connection that broke before it
+/// was accepted says nothing about the next one.
 async fn wait_after_accept_error(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
@@ -109,8 +109,8 @@ async fn wait_after_accept_error(error: &io::Error) {
     }
 }
 
-/// Whether the client speaks HTTP/2 at once. Looked at here and not by hyper, which would wait for the
-/// first bytes without end.
+/// Returns true if the client starts with the HTTP/2 preface. hyper would wait for the first bytes without a timeout,
+/// so this function peeks at them instead.
 async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let mut first = [0; PREFACE.len()];
@@ -122,7 +122,7 @@ async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
         if !PREFACE.starts_with(&first[..seen]) || seen == PREFACE.len() {
             return Ok(seen == PREFACE.len() && first == PREFACE);
         }
-        // A part of the preface: what is peeked at stays readable, so only time brings the rest.
+        // Only a part of the preface: peeked bytes stay readable, so readiness cannot signal the rest.
         sleep_for(limits::PREFACE_PAUSE).await;
     }
 }
@@ -134,10 +134,10 @@ struct HttpServer {
     partitions: Option<Arc<PartitionSet>>,
     tls: Option<Arc<ServerTls>>,
     proxies: TrustedProxies,
-    /// For connections that no partition can take.
+    /// Reply to connections that no partition can adopt.
     refusal: Bytes,
     shutdown: Shutdown,
-    /// Ends connections that go on after everything else has ended.
+    /// Ends connections that continue after the close timeout.
     cut: CancellationToken,
 }
 
@@ -189,7 +189,7 @@ impl HttpServer {
             self.refuse_connection(socket, connections);
             return;
         };
-        // Events are small and must go out at once.
+        // Events are small and must be sent at once.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a socket without TCP_NODELAY");
         }
@@ -220,7 +220,7 @@ impl HttpServer {
         connections.spawn(stage::run_in_stage(WorkStage::Http, served));
     }
 
-    /// Serves a connection in the version of HTTP that it speaks, encrypted or not.
+    /// Serves a connection in its version of HTTP, with TLS or without.
     fn serve_connection(
         &self,
         socket: TcpStream,
@@ -240,7 +240,7 @@ impl HttpServer {
                     Some(Err(_)) | None => {}
                 };
             };
-            // Shaking hands takes much more memory than what comes after it.
+            // A handshake takes much more memory than the connection after it.
             let accepting =
                 Box::pin(stage::run_in_stage(WorkStage::Handshake, acceptor.accept(socket)));
             let socket = match run_within(limits::HEAD_TIMEOUT, accepting).await {
@@ -258,14 +258,14 @@ impl HttpServer {
     }
 
     fn refuse_connection(&self, mut socket: TcpStream, connections: &TaskTracker) {
-        // Who expects TLS could not read it.
+        // A client that expects TLS could not read the refusal.
         let Some(place) = self.admission.permit_refusal().filter(|_| self.tls.is_none()) else {
             return;
         };
         connections.spawn(async move {
             let tell = async {
-                // Its request is read, unlooked at: closing over unread bytes would reset the
-                // connection before the client has read why.
+                // The request is read and ignored: closing over unread bytes would reset the connection before the
+                // client has read the refusal.
                 let mut request = [0; 4096];
                 _ = socket.read(&mut request).await;
                 _ = socket.write_all(REFUSAL).await;

@@ -1,34 +1,34 @@
-//! Bodies that many replies share. While a feed holds one, its replies occupy no memory of their own. After that only
-//! clients that have not read them keep it, and it is counted. Compressed bodies are counted from the start: their table
-//! tells late which of them it no longer holds, and never holds more than its limit.
+//! Bodies that many replies share. While a feed holds a body, its replies occupy no memory of their own. After that
+//! only unread replies hold it, and it is counted. Compressed bodies are counted from the start: their cache reports
+//! evictions late, and never exceeds its limit.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, fence};
 use std::sync::{Arc, OnceLock};
 
 use super::unsent::UnsentBudget;
 
-/// In a response's extensions: its body is shared with other replies.
+/// Marks a response's body as shared with other replies; in the response's extensions.
 #[derive(Debug, Clone)]
 pub(super) struct SharedBody(pub(super) Arc<SharedBytes>);
 
-/// The bytes of a shared body, counted from when its holder releases it until the last reply with it is dropped.
+/// The bytes of a shared body, counted from its release by the holder until the last reply with it is dropped.
 #[derive(Debug)]
 pub(super) struct SharedBytes {
     length: usize,
     is_compressed: bool,
     is_released: AtomicBool,
     is_counted: AtomicBool,
-    /// Where it is counted; none until a reply with it goes out.
+    /// The budget that counts the body; unset until a reply with it is sent.
     unsent: OnceLock<Arc<UnsentBudget>>,
 }
 
 impl SharedBytes {
-    /// Those of a feed's body, until [`release`](Self::release).
+    /// Creates the counter of a feed's body; it counts from [`release`](Self::release).
     pub(super) fn for_feed(length: usize) -> Arc<Self> {
         Self::new(length, false)
     }
 
-    /// Those of a body in the table of compressed ones.
+    /// Creates the counter of a cached compressed body; it counts from the first reply.
     pub(super) fn for_compressed(length: usize) -> Arc<Self> {
         Self::new(length, true)
     }
@@ -39,20 +39,20 @@ impl SharedBytes {
         Arc::new(Self { length, is_compressed, is_released, is_counted, unsent })
     }
 
-    /// Its holder keeps it no longer.
+    /// Marks that the holder dropped the body.
     pub(super) fn release(&self) {
         self.is_released.store(true, Relaxed);
         self.count_if_released();
     }
 
-    /// A reply with it goes out.
+    /// Marks that a reply with the body is sent.
     pub(super) fn attach_unsent(&self, unsent: &Arc<UnsentBudget>) {
         self.unsent.get_or_init(|| Arc::clone(unsent));
         self.count_if_released();
     }
 
     fn count_if_released(&self) {
-        // Of two threads that release and attach it at the same time, one sees what the other did.
+        // If one thread releases the body while another attaches it, at least one of them sees both.
         fence(SeqCst);
         if self.is_released.load(Relaxed)
             && let Some(unsent) = self.unsent.get()
@@ -95,7 +95,7 @@ mod tests {
             drop(reply);
             assert_eq!(unsent.shared_bytes(), 0);
         }
-        // Nobody reads what was never sent.
+        // A body that was never sent is not counted.
         SharedBytes::for_feed(700).release();
         assert_eq!(unsent.shared_bytes(), 0);
     }

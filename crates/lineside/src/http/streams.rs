@@ -1,8 +1,8 @@
-//! The streams of a connection of HTTP/2, each a task of its own. A stream whose client leaves no room for its reply is
-//! reset, and the connection goes on.
+//! The streams of an HTTP/2 connection, each a task of its own. A stream whose client grants no window for its reply is
+//! reset, while the connection continues.
 //!
-//! hyper asks a body for more only when the client has room for it, so a body itself never learns that it waits. The task
-//! around it does.
+//! hyper polls a body only when the client has window for it, so a body never notices that it waits. The task around it
+//! does.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,27 +21,27 @@ tokio::task_local! {
     static PROGRESS: Arc<StreamProgress>;
 }
 
-/// How far a reply has come. Its body tells.
+/// The progress of a reply, updated by its body.
 #[derive(Debug, Default)]
 pub(super) struct StreamProgress {
-    /// A piece waits for room at the client.
+    /// True if a piece waits for the client's window.
     waits: AtomicBool,
-    /// Bytes that the body has given out.
+    /// Bytes that the body has passed on.
     bytes: AtomicU64,
 }
 
 impl StreamProgress {
-    /// That of the stream whose task this is; none over HTTP/1.
+    /// Returns the progress of the current task's stream; `None` over HTTP/1.
     pub(super) fn for_current_task() -> Option<Arc<Self>> {
         PROGRESS.try_with(Arc::clone).ok()
     }
 
-    /// The client had room for all that was given out.
+    /// Marks that the client had window for all pieces so far.
     pub(super) fn mark_drained(&self) {
         self.waits.store(false, Relaxed);
     }
 
-    /// A piece goes out.
+    /// Counts a piece that is passed on.
     pub(super) fn count_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
         self.waits.store(true, Relaxed);
@@ -75,7 +75,7 @@ where
     }
 }
 
-/// A stream until it ends, or until its client is too slow. Dropping it resets the stream.
+/// A stream until it ends, or until its client is too slow. Dropping the task resets the stream.
 struct StreamTask<F> {
     stream: Pin<Box<F>>,
     progress: Arc<StreamProgress>,
@@ -94,7 +94,7 @@ impl<F> StreamTask<F> {
         }
         let progress = &self.progress;
         while self.pace.is_too_slow(cx, || progress.bytes.load(Relaxed)) {
-            // Many streams may share a slow line. That is the connection's matter, which has a pace of its own.
+            // Many streams may share a slow line. The connection's own pace handles that.
             let (is_blocked, n_blocked) = self.socket.blocked_state();
             if self.n_excuses == limits::STREAM_EXCUSES_MAX
                 || !is_blocked && n_blocked == self.n_blocked

@@ -1,8 +1,8 @@
-//! GBFS systems in version 2.3 and 3.0, whichever their producers have: each file under its own address, made once per
-//! change of what it comes of, and kept with those bytes.
+//! GBFS systems in versions 2.3 and 3.0, independent of their producers' version: each file has its own address, is
+//! converted once per change of its inputs, and cached with the producer's bytes.
 //!
-//! A system of version 2 that is in several languages has a file for each. In version 3 they become one; in version 2 they go
-//! out as they are, and without a language it is the first one that has the file.
+//! A system of version 2 in several languages has a file for each. Version 3 merges them into one file; version 2 keeps
+//! them apart, and without a language serves the first that has the file.
 
 use std::sync::Arc;
 
@@ -31,11 +31,11 @@ use super::proxy::freshness_headers;
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 
-/// Where neither the discovery file nor the system says in which language it is.
+/// Default language if neither the discovery file nor the system names one.
 const LANGUAGE_USUAL: &str = "en";
 const DISCOVERY: &str = "gbfs";
 const VERSIONS: &str = "gbfs_versions";
-/// Languages of which the form of a file is kept, where they share it.
+/// Conversions cached for one file whose bytes several languages share.
 const FORMS_MAX: usize = 8;
 const KIND: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -46,16 +46,16 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get_localized_file))
 }
 
-/// A file of a system in one version, as it goes out.
+/// A file of a system converted to one version.
 #[derive(Debug)]
 pub(super) struct ConvertedFile {
-    /// Of all bytes that it was made of.
+    /// Hash of all inputs of the conversion.
     of: u128,
     language: Option<SmolStr>,
     body: Bytes,
 }
 
-/// All GBFS systems, each with the versions that it is served in
+/// Lists all GBFS systems, each with the versions in which it is served
 #[utoipa::path(
     get, path = "/gbfs/manifest.json", tag = "formats",
     responses((status = 200, description = "A manifest of version 3.0", content_type = "application/json"))
@@ -93,10 +93,10 @@ async fn get_manifest(
     Ok(reply.into_reply(&wants, &app).await)
 }
 
-/// A file of a GBFS system in version 2.3 or 3.0
+/// Returns a file of a GBFS system in version 2.3 or 3.0
 ///
-/// `gbfs.json` is the discovery file, which lists the others with their addresses here. What version 2.3 cannot say is
-/// left out of it; what is wrong in the producer's file is told with the feed.
+/// `gbfs.json` is the discovery file, which lists the others with their addresses here. Fields that version 2.3 lacks
+/// are left out; errors in the producer's file are reported with the feed.
 #[utoipa::path(
     get, path = "/gbfs/{feed}/{version}/{file}", tag = "formats",
     params(
@@ -120,7 +120,7 @@ async fn get_file(
     reply_with_file(&app, (&id, &version, None, &name), &headers, &wants).await
 }
 
-/// A file of a GBFS system in version 2.3, in one of its languages
+/// Returns a file of a GBFS system in version 2.3, in one of its languages
 #[utoipa::path(
     get, path = "/gbfs/{feed}/{version}/{language}/{file}", tag = "formats",
     params(
@@ -190,19 +190,19 @@ async fn reply_with_file(
     lookup::count_reply(&feed, wants, reply.await)
 }
 
-/// The file of a kind, in the first language that has it.
+/// Returns the file of a kind in the first language that has it.
 fn find_part(system: &Feed, kind: FileKind) -> Option<GbfsFeedFile> {
     list_parts(system, kind).into_iter().next()
 }
 
-/// The files of a kind, in the order of the discovery file: one for each language.
+/// Returns the files of a kind in the order of the discovery file, one for each language.
 fn list_parts(system: &Feed, kind: FileKind) -> Vec<GbfsFeedFile> {
     let parts = system.gbfs_files();
     let same = parts.iter().filter(|part| FileKind::from_name(&part.name) == Some(kind));
     same.cloned().collect()
 }
 
-/// A reply of our own making, as fresh as the discovery file.
+/// Replies with a body of this server's own, as fresh as the discovery file.
 async fn reply_with_content(
     app: &App,
     feed: &Feed,
@@ -243,7 +243,7 @@ fn write_discovery(
         for part in parts.iter() {
             let kind = FileKind::from_name(&part.name);
             let Some(name) = kind.and_then(|kind| output_name(kind, version)) else { continue };
-            // From version 3 on one file has all languages.
+            // A file of version 3 has all languages.
             let language = if version == GbfsVersion::Three { &usual } else { &language_of(part) };
             let at =
                 languages.iter().position(|(known, _)| known == language).unwrap_or_else(|| {
@@ -292,7 +292,8 @@ fn list_versions(feed: &Feed, base: &str) -> Vec<VersionEntry> {
     GbfsVersion::ALL.map(entry).into()
 }
 
-/// The language that a system's files are in, as far as one is known.
+/// Returns the language of a system's files: that of the discovery file, else of the system information, else
+/// [`LANGUAGE_USUAL`].
 fn system_language(system: &Feed) -> String {
     let parts = system.gbfs_files();
     let said = parts.first().and_then(|part| part.language.as_ref()).map(ToString::to_string);
@@ -305,7 +306,7 @@ fn system_language(system: &Feed) -> String {
     said.or_else(known).unwrap_or_else(|| LANGUAGE_USUAL.to_owned())
 }
 
-/// What a system calls itself, else what we do.
+/// Returns the system's own `system_id`, else the feed's id.
 fn system_id(system: &Feed) -> String {
     let said = find_part(system, FileKind::SystemInformation)
         .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_USUAL)?.ok());
@@ -317,7 +318,7 @@ fn system_id(system: &Feed) -> String {
     }
 }
 
-/// What a file says; none before it came.
+/// Decodes a file of a system; `None` before its first download.
 fn read_part(
     part: &GbfsFeedFile,
     kind: FileKind,
@@ -328,22 +329,22 @@ fn read_part(
     Some(read.map(|(file, _)| (file.content, file.head)))
 }
 
-/// What a file of a producer becomes.
+/// The target of a file's conversion.
 struct GbfsConversion {
     kind: FileKind,
     version: GbfsVersion,
-    /// The manifest of this server, whose address depends on how the client calls the server.
+    /// Address of this server's manifest, which depends on the host that the client uses.
     manifest_url: String,
 }
 
 impl GbfsConversion {
-    /// Whether the file has a `manifest_url`.
+    /// Returns true if the converted file has a `manifest_url`.
     fn has_manifest(&self) -> bool {
         self.kind == FileKind::SystemInformation && self.version == GbfsVersion::Three
     }
 }
 
-/// A file of the producer's, in our version.
+/// Replies with a producer's file, converted to the requested version.
 async fn reply_with_conversion(
     app: &App,
     system: &Arc<Feed>,
@@ -366,7 +367,7 @@ async fn reply_with_conversion(
     Ok(reply)
 }
 
-/// The form of a file, made if none was made of these bytes. Who comes meanwhile waits for it.
+/// Returns the conversion of a file, made once for these bytes. Concurrent requests wait for it.
 async fn convert_part(
     system: &Arc<Feed>,
     held: &ServedSnapshot,
@@ -408,8 +409,8 @@ async fn convert_part(
     Ok(form)
 }
 
-/// What other files say of this one: its language, in version 3 what it says in other languages, and the hours of a
-/// system, which version 3 has in its information.
+/// The other files that a conversion needs: the system information for the language, in version 3 the file in other
+/// languages, and the opening hours, which version 3 has in the system information.
 struct CompanionFiles {
     kind: FileKind,
     parts: Vec<(FileKind, GbfsFeedFile)>,
@@ -429,7 +430,7 @@ impl CompanionFiles {
         Self { kind, parts, has_hours }
     }
 
-    /// Of all that a form is made of.
+    /// Hashes all inputs of a conversion.
     fn hash_inputs(&self, own: u128, to: &GbfsConversion) -> u128 {
         let mut hash = Xxh3::new();
         hash.update(&own.to_le_bytes());
@@ -453,14 +454,14 @@ impl CompanionFiles {
                 content.add_language(&other);
             }
         }
-        // Of version 3 a system says its hours itself, or not at all.
+        // A system of version 3 states its hours itself, or not at all.
         let is_new = head.version.as_deref().is_some_and(|version| version.starts_with('3'));
         let hours = if self.has_hours && !is_new { self.opening_hours(language) } else { None };
         content
             .complete_for_v3(language, hours.as_ref().map(|(hours, days)| (&hours[..], &days[..])));
     }
 
-    /// What the files of hours and of days say; `None` where one that is there cannot be read.
+    /// Returns the contents of the files of hours and calendars; `None` if one of them cannot be read.
     fn opening_hours(&self, language: &str) -> Option<(Vec<RentalHours>, Vec<Calendar>)> {
         let (mut hours, mut calendar) = (Vec::new(), Vec::new());
         let kinds = [FileKind::Hours, FileKind::Calendar];

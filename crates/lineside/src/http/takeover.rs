@@ -1,8 +1,8 @@
-//! How a socket leaves HTTP: a handler answers with what the connection is to become, and the connection goes
-//! to a partition with its reply's head, its unread bytes and its place.
+//! The takeover of a connection: a handler requests a transport, and the socket moves from HTTP to a partition with its
+//! reply's head, its unread bytes and its permit.
 //!
-//! hyper never learns of the reply: while it waits for one, its socket is taken back. Only a connection of
-//! HTTP/1 can go; on HTTP/2 many requests share it.
+//! hyper never gets the reply: while it waits for one, the socket is taken back. Only an HTTP/1 connection can move; on
+//! HTTP/2 many requests share it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -28,12 +28,12 @@ use super::limits;
 use super::sendfile::{self, FileBackedBody};
 use crate::timeout::current_http_date;
 
-/// In a response's extensions: what its connection becomes. Taken once.
+/// The transport that a response's connection changes to; in the response's extensions. Taken once.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionTakeover(Arc<Mutex<Option<TransportRequest>>>);
 
 impl ConnectionTakeover {
-    /// A reply after which the connection belongs to a partition.
+    /// Builds a reply after which the connection belongs to a partition.
     pub(super) fn build_reply(head: impl IntoResponse, asks: TransportRequest) -> Response {
         let mut response = head.into_response();
         response.extensions_mut().insert(Self(Arc::new(Mutex::new(Some(asks)))));
@@ -41,33 +41,34 @@ impl ConnectionTakeover {
     }
 }
 
-/// Whether a reply means that its connection leaves.
+/// Returns true if the connection of a reply leaves HTTP.
 pub(super) fn is_takeover(response: &Response) -> bool {
     response.extensions().get::<ConnectionTakeover>().is_some()
 }
 
-/// What the next connection of an address beyond its limit is told.
+/// Returns the refusal for an address that has reached its limit of connections.
 pub(super) fn overloaded_reply() -> Response {
     Refusal::Channels(OpenError::Overloaded).into_response()
 }
 
-/// A reply that was not given to hyper.
+/// A reply that was withheld from hyper.
 #[derive(Debug)]
 pub(super) struct TakeoverReply {
     pub(super) head: Bytes,
     pub(super) asks: TransportRequest,
 }
 
-/// Where a connection's service leaves such a reply for the connection's driver, and its socket what it knows.
+/// The state shared by a connection's service, driver and socket: the service leaves a reply for the driver here, and
+/// the socket its flush state.
 #[derive(Debug, Clone)]
 pub(super) struct TakeoverSlot(Arc<TakeoverState>);
 
 #[derive(Debug)]
 struct TakeoverState {
     leaving: Mutex<Option<TakeoverReply>>,
-    /// Everything that was written to the socket has been taken.
+    /// True if all bytes written to the socket were flushed.
     is_flushed: AtomicBool,
-    /// What the reply under way is sent from, if that is a file.
+    /// The memory file of the current reply's body, if any.
     file: Mutex<Option<Arc<MemoryFile>>>,
 }
 
@@ -81,7 +82,7 @@ impl TakeoverSlot {
         Self(Arc::new(inside))
     }
 
-    /// Gives a reply back, unless its connection is to leave: then it never ends.
+    /// Returns a response, unless its connection changes its transport: then this future never completes.
     pub(super) async fn pass_response(self, response: Response) -> Response {
         let (mut parts, body) = response.into_parts();
         let asks = parts
@@ -92,13 +93,13 @@ impl TakeoverSlot {
             *self.0.file.lock() = parts.extensions.remove::<FileBackedBody>().map(|file| file.0);
             return Response::from_parts(parts, body);
         };
-        // The router measured the body that there is not.
+        // The router set the length of the empty body.
         parts.headers.remove(header::CONTENT_LENGTH);
         *self.0.leaving.lock() = Some(TakeoverReply { head: encode_head(&parts), asks });
         std::future::pending().await
     }
 
-    /// Whether the connection can leave: it is to, and replies before have been taken whole.
+    /// Returns true if a takeover reply waits and all earlier replies are flushed.
     pub(super) fn can_leave(&self) -> bool {
         self.0.is_flushed.load(Relaxed) && self.0.leaving.lock().is_some()
     }
@@ -108,7 +109,7 @@ impl TakeoverSlot {
     }
 }
 
-/// A reply's head as it goes over the wire. The connection ends with what follows it.
+/// Encodes a reply's head. The connection closes after the body.
 fn encode_head(parts: &Parts) -> Bytes {
     let mut head = BytesMut::with_capacity(512);
     head.put_slice(b"HTTP/1.1 ");
@@ -136,7 +137,7 @@ fn append_header(head: &mut BytesMut, name: &str, value: &[u8]) {
     head.put_slice(b"\r\n");
 }
 
-/// A whole reply to one who comes when the node turns out to be full.
+/// Returns a complete reply for a connection that comes when the node is full.
 pub(super) async fn full_node_refusal() -> Bytes {
     let (mut parts, body) = overloaded_reply().into_parts();
     let body = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await.unwrap_or_default();
@@ -145,15 +146,15 @@ pub(super) async fn full_node_refusal() -> Bytes {
     [encode_head(&parts), body].concat().into()
 }
 
-/// What HTTP is spoken over, and what of it can be given away.
+/// A socket that carries HTTP and can be handed over.
 pub(super) trait HttpSocket: AsyncRead + AsyncWrite + Unpin + Send {
-    /// The socket, and what encrypts it.
+    /// Splits into the TCP socket and its TLS session, if any.
     fn into_parts(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)>;
 
-    /// The socket.
+    /// Returns the TCP socket.
     fn tcp_stream(&self) -> &TcpStream;
 
-    /// Bytes that the kernel holds until the other end has acknowledged them.
+    /// Returns the number of bytes in the kernel that the peer has not acknowledged.
     fn unacknowledged_bytes(&self) -> u64 {
         sendfile::unacknowledged_bytes(self.tcp_stream())
     }
@@ -199,7 +200,7 @@ impl HttpSocket for Box<TlsStream<TcpStream>> {
     }
 }
 
-/// A connection that tells the door whether everything that was written to it has been taken.
+/// A socket that records in the slot if all written bytes were flushed.
 #[derive(Debug)]
 pub(super) struct WatchedSocket<C> {
     socket: C,
@@ -258,7 +259,7 @@ impl<C: HttpSocket> AsyncWrite for WatchedSocket<C> {
         // hyper flushes when its own buffer is empty.
         if flushed.is_ready() {
             self.door.0.is_flushed.store(true, Relaxed);
-            // A connection that is silent now must not hold bytes that are no longer the last.
+            // An idle connection must not hold the bytes of an outdated version.
             self.door.0.file.lock().take();
         }
         flushed

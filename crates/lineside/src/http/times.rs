@@ -1,9 +1,9 @@
-//! Times as the API writes them: RFC 3339 with an offset.
+//! Times in the format of the API: RFC 3339 with an offset.
 
 use jiff::Timestamp;
 use lineside_sync::UnixMillis;
 
-/// The moment in UTC, to the millisecond; none where a feed dates itself out of the calendar.
+/// Formats a time in UTC, to the millisecond; `None` outside the calendar, as some feeds' times are.
 pub(crate) fn format_rfc3339(at: UnixMillis) -> Option<String> {
     Some(Timestamp::from_millisecond(at.0).ok()?.to_string())
 }

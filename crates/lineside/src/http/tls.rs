@@ -1,4 +1,4 @@
-//! HTTPS: certificates from files, read again when they change.
+//! HTTPS: certificates from files, reloaded when they change.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use tokio_rustls::rustls::{ServerConfig, crypto};
 
 use crate::config;
 
-/// What connections are encrypted with.
+/// The TLS configuration of the listeners.
 pub(crate) struct ServerTls {
     files: config::TlsConfig,
     certificate: Arc<ReloadableCertificate>,
     acceptor: TlsAcceptor,
 }
 
-/// The one that is shown to clients now.
+/// The certificate in use, replaced on reload.
 #[derive(Debug)]
 struct ReloadableCertificate(ArcSwap<CertifiedKey>);
 
@@ -34,10 +34,10 @@ impl ResolvesServerCert for ReloadableCertificate {
 }
 
 impl ServerTls {
-    /// Reads the files.
+    /// Reads the certificate and the key.
     ///
     /// # Errors
-    /// When one of them cannot be read, or they do not belong together.
+    /// Returns an error if one of the files cannot be read, or if they do not match.
     pub(crate) fn new(files: config::TlsConfig) -> anyhow::Result<Self> {
         let provider = Arc::new(crypto::aws_lc_rs::default_provider());
         let certificate = Arc::new(ReloadableCertificate(ArcSwap::from_pointee(load_certificate(
@@ -56,17 +56,17 @@ impl ServerTls {
         &self.acceptor
     }
 
-    /// What the files hold now, to see whether it has changed.
+    /// Hashes the contents of the files, to detect changes.
     pub(crate) fn files_fingerprint(&self) -> u64 {
         let read = |path: &PathBuf| std::fs::read(path).unwrap_or_default();
         let (cert, key) = (read(&self.files.cert), read(&self.files.key));
         xxhash_rust::xxh3::xxh3_64(&cert) ^ xxhash_rust::xxh3::xxh3_64(&key).rotate_left(1)
     }
 
-    /// Reads the files again. New connections get the new certificate; those that are open go on.
+    /// Reloads the files. New connections get the new certificate; open ones continue.
     ///
     /// # Errors
-    /// As of [`new`](Self::new); the certificate stays as it was.
+    /// Returns an error as [`new`](Self::new) does; the old certificate then stays in use.
     pub(crate) fn reload_certificate(&self) -> anyhow::Result<()> {
         let provider = crypto::aws_lc_rs::default_provider();
         self.certificate.0.store(Arc::new(load_certificate(&self.files, &provider)?));

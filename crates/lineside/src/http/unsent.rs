@@ -1,6 +1,6 @@
-//! Bytes that wait to be sent. A reply that was made for one request occupies memory until its client has read it, so such
-//! replies are counted per connection, per address and in all, from when they are made until their bytes are dropped.
-//! Bodies that replies share are counted once, and only while nothing else holds them.
+//! Accounting of bytes that wait to be sent. A reply that was made for one request occupies memory until its client has
+//! read it, so such replies are counted per connection, per address and in total, from their creation until their bytes
+//! are dropped. Bodies that replies share are counted once, and only while nothing else holds them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -33,9 +33,9 @@ pub(crate) struct UnsentBudget {
     bytes: AtomicUsize,
     /// Bytes of feeds' bodies that only unread replies hold.
     shared_bytes: AtomicUsize,
-    /// Bytes of compressed bodies, in their table or in unread replies.
+    /// Bytes of compressed bodies, in their cache or in unread replies.
     compressed_bytes: AtomicUsize,
-    /// Bound: an entry per connection or reply that is open.
+    /// Bound: one entry per open connection or reply.
     addresses: Mutex<HashMap<IpAddr, Weak<AddressUnsent>>>,
     n_refused: AtomicU64,
 }
@@ -50,43 +50,43 @@ pub(super) struct AddressUnsent {
 }
 
 impl UnsentBudget {
-    /// All unsent replies may hold `most` bytes together.
+    /// Creates a budget; all unsent replies together may hold `most` bytes.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         let [bytes, shared_bytes, compressed_bytes] = [0, 0, 0].map(AtomicUsize::new);
         let (addresses, n_refused) = (Mutex::default(), AtomicU64::new(0));
         Arc::new(Self { most, bytes, shared_bytes, compressed_bytes, addresses, n_refused })
     }
 
-    /// Bytes that wait to be sent.
+    /// Returns the number of bytes that wait to be sent.
     pub(crate) fn unsent_bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
 
-    /// Bytes of feeds' bodies that only unread replies hold.
+    /// Returns the number of bytes of feeds' bodies that only unread replies hold.
     pub(crate) fn shared_bytes(&self) -> usize {
         self.shared_bytes.load(Relaxed)
     }
 
-    /// Where a shared body is counted.
+    /// Returns the counter of shared bodies of this kind.
     pub(super) fn shared_counter(&self, is_compressed: bool) -> &AtomicUsize {
         if is_compressed { &self.compressed_bytes } else { &self.shared_bytes }
     }
 
-    /// Whether replies with shared bodies go out uncounted.
+    /// Returns true while replies with shared bodies are not counted.
     fn has_room_for_shared(&self) -> bool {
         let most = self.most / limits::UNSENT_SHARED_PART;
         let compressed_most = most.saturating_add(limits::COMPRESSED_KEPT_BYTES_MAX);
         self.shared_bytes() <= most && self.compressed_bytes.load(Relaxed) <= compressed_most
     }
 
-    /// Whether so much waits to be sent that slow readers have to go.
+    /// Returns true if so many bytes wait to be sent that slow readers are disconnected.
     pub(super) fn is_under_pressure(&self) -> bool {
         self.unsent_bytes() > self.most / 4 * 3 || !self.has_room_for_shared()
     }
 
-    /// What all replies of this length may hold together with all others. Large ones have half of the room, so that they
-    /// do not shut out the others, and small ones have some that is theirs alone: a server that is full says that it is
-    /// well.
+    /// Returns the limit on all unsent bytes for a reply of this length. Large replies may use half of the budget, so
+    /// that they do not block the others. Small ones have an extra quarter, so that a full server can still answer
+    /// health checks.
     fn limit_for(&self, length: usize) -> usize {
         if length > limits::UNSENT_LARGE_BYTES {
             self.most / 2
@@ -97,12 +97,12 @@ impl UnsentBudget {
         }
     }
 
-    /// Replies that were refused because too much waited to be sent.
+    /// Returns the number of replies refused because too many bytes waited to be sent.
     pub(crate) fn refused_replies(&self) -> u64 {
         self.n_refused.load(Relaxed)
     }
 
-    /// What is counted for an address; loopback has no bound of its own, for proxies and the operator use it.
+    /// Returns the counter of an address; loopback has no limit of its own, because proxies and the operator use it.
     pub(super) fn for_address(self: &Arc<Self>, address: IpAddr) -> Arc<AddressUnsent> {
         let is_loopback = address.to_canonical().is_loopback();
         let address = client_network(address);
@@ -122,7 +122,7 @@ impl UnsentBudget {
 impl Drop for AddressUnsent {
     fn drop(&mut self) {
         let mut addresses = self.all.addresses.lock();
-        // Another may have taken its place meanwhile.
+        // A new entry may have replaced this one meanwhile.
         if addresses.get(&self.address).is_some_and(|it| it.strong_count() == 0) {
             addresses.remove(&self.address);
         }
@@ -133,19 +133,19 @@ impl Drop for AddressUnsent {
 #[derive(Debug)]
 struct ConnectionUnsent {
     most: usize,
-    /// Of replies that were made for one request each.
+    /// Bytes of replies that were made for one request each.
     bytes: AtomicUsize,
-    /// Of all replies.
+    /// Bytes of all replies.
     all_bytes: AtomicUsize,
 }
 
 impl ConnectionUnsent {
-    /// A connection of one client.
+    /// Creates the counter of one client's connection.
     fn for_client(all: &UnsentBudget) -> Arc<Self> {
         Self::new(all.most / limits::UNSENT_CONNECTION_PART)
     }
 
-    /// A connection of a trusted proxy, which carries the replies of many clients.
+    /// Creates the counter of a trusted proxy's connection, which carries the replies of many clients.
     fn for_proxy() -> Arc<Self> {
         Self::new(usize::MAX)
     }
@@ -155,8 +155,8 @@ impl ConnectionUnsent {
         Arc::new(Self { most, bytes, all_bytes })
     }
 
-    /// Counts the bytes of a reply, and returns false if too many bytes are unsent already. While none are unsent, a reply of
-    /// any size is accepted, or clients could never read it.
+    /// Counts the bytes of a reply, and returns false if too many bytes are unsent already. While none are unsent, a
+    /// reply of any size is accepted, or clients could never read it.
     fn count_reply(&self, address: &AddressUnsent, bytes: usize) -> bool {
         let all = &address.all;
         let most = all.limit_for(bytes);
@@ -178,7 +178,7 @@ impl ConnectionUnsent {
         true
     }
 
-    /// The reply as it goes out: counted, or a refusal if too much waits to be sent.
+    /// Returns the reply with its body counted, or a refusal if too many bytes wait to be sent.
     fn outgoing_reply(
         self: &Arc<Self>,
         address: &Arc<AddressUnsent>,
@@ -186,10 +186,10 @@ impl ConnectionUnsent {
         progress: Option<Arc<StreamProgress>>,
     ) -> Response<OutgoingBody> {
         let mut response = response;
-        // Here and not by hyper, whose cached date stays in the future after the clock was set back.
+        // Set here and not by hyper, whose cached date stays in the future after the clock was set back.
         response.headers_mut().entry(header::DATE).or_insert_with(current_http_date);
         let shared = response.extensions().get::<SharedBody>().map(|it| Arc::clone(&it.0));
-        // A body that has no exact length is made piece by piece while it is sent.
+        // A body without exact length is produced piece by piece while it is sent.
         let length = response.body().size_hint().exact().unwrap_or(0);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length == 0 {
@@ -211,12 +211,12 @@ impl ConnectionUnsent {
     }
 }
 
-/// The bytes of a reply until this is dropped.
+/// The bytes of a reply, counted until this is dropped.
 #[derive(Debug)]
 struct UnsentBytes {
     bytes: usize,
     connection: Arc<ConnectionUnsent>,
-    /// Where they are counted; none of a shared body that is not.
+    /// The address that counts the bytes; `None` for a shared body that is not counted.
     counted: Option<Arc<AddressUnsent>>,
     _shared: Option<Arc<SharedBytes>>,
 }
@@ -232,7 +232,7 @@ impl Drop for UnsentBytes {
     }
 }
 
-/// A part of a body that stays counted for as long as hyper holds any of it.
+/// A chunk of a body that stays counted for as long as hyper holds any of it.
 struct CountedChunk {
     bytes: Bytes,
     _unsent: Arc<UnsentBytes>,
@@ -244,13 +244,13 @@ impl AsRef<[u8]> for CountedChunk {
     }
 }
 
-/// A reply's body on its way to the client.
+/// A reply's body while it is sent.
 pub(super) struct OutgoingBody {
     body: Body,
     unsent: Option<Arc<UnsentBytes>>,
-    /// Of a stream of HTTP/2, whose body goes out in small pieces: how far it has come.
+    /// The progress of an HTTP/2 stream, whose body is sent in small pieces.
     progress: Option<Arc<StreamProgress>>,
-    /// What is left of the part that is being cut into pieces.
+    /// The rest of the chunk that is being split into pieces.
     rest: Bytes,
 }
 
@@ -263,9 +263,9 @@ impl OutgoingBody {
         Self { body, unsent, progress, rest: Bytes::new() }
     }
 
-    /// The next piece. hyper is done with a stream once it has given the last piece to h2, and h2 takes a piece whole as
-    /// soon as the client has room for a byte of it. So the last piece is one byte: when h2 has it, the client has room for
-    /// all of the body.
+    /// Returns the next piece. hyper is done with a stream once it has given the last piece to h2, and h2 accepts a
+    /// whole piece as soon as the client has window for one byte of it. So the last piece is one byte: when h2 has it,
+    /// the client has window for the whole body.
     fn next_piece(&mut self) -> Bytes {
         let most = limits::PIECE_BYTES_MAX;
         let length = match self.rest.len() {
@@ -331,26 +331,26 @@ impl http_body::Body for OutgoingBody {
     }
 }
 
-/// What bounds the replies of one connection: their bytes, and how long they wait for the client.
+/// The limits on the replies of one connection: unsent bytes and a timeout.
 #[derive(Clone)]
 pub(super) struct SendBounds {
-    /// How long the client may take nothing of a reply.
+    /// Longest time that the client may read nothing of a reply.
     pub(super) timeout: Duration,
     connection: Arc<ConnectionUnsent>,
     owner: UnsentOwner,
     all: Arc<UnsentBudget>,
 }
 
-/// Whose the requests of a connection are.
+/// The client that a connection's requests are counted for.
 #[derive(Clone)]
 enum UnsentOwner {
     Client(Arc<AddressUnsent>),
-    /// Each request may be another client's.
+    /// Each request may come from another client.
     BehindProxy,
 }
 
 impl SendBounds {
-    /// Those of a client's own connection.
+    /// Returns the limits of a client's own connection.
     pub(super) fn for_client(admission: &AdmissionControl, client: IpAddr) -> Self {
         let all = Arc::clone(admission.unsent_budget());
         let connection = ConnectionUnsent::for_client(&all);
@@ -358,24 +358,24 @@ impl SendBounds {
         Self { timeout: admission.send_timeout(), connection, owner, all }
     }
 
-    /// Those of a trusted proxy's connection.
+    /// Returns the limits of a trusted proxy's connection.
     pub(super) fn for_proxy(admission: &AdmissionControl) -> Self {
         let (connection, owner) = (ConnectionUnsent::for_proxy(), UnsentOwner::BehindProxy);
         let all = Arc::clone(admission.unsent_budget());
         Self { timeout: admission.send_timeout(), connection, owner, all }
     }
 
-    /// Bytes of this connection that wait to be sent, also those that others share.
+    /// Returns the number of unsent bytes on this connection, shared bodies included.
     pub(super) fn unsent_bytes(&self) -> usize {
         self.connection.all_bytes.load(Relaxed)
     }
 
-    /// What waits to be sent on all connections.
+    /// Returns the budget of all connections.
     pub(super) fn unsent_budget(&self) -> &Arc<UnsentBudget> {
         &self.all
     }
 
-    /// Whom a request is counted for; `client` says whose it is if a proxy brought it.
+    /// Returns the address that a request is counted for; `client` resolves it if a proxy forwarded the request.
     pub(super) fn find_owner(&self, client: impl FnOnce() -> IpAddr) -> Arc<AddressUnsent> {
         match &self.owner {
             UnsentOwner::Client(address) => Arc::clone(address),
@@ -383,7 +383,7 @@ impl SendBounds {
         }
     }
 
-    /// Returns the reply to a request as it goes out, and counts the request by its status.
+    /// Returns the reply to a request with its body counted.
     pub(super) fn outgoing_reply(
         &self,
         owner: &Arc<AddressUnsent>,
@@ -494,7 +494,7 @@ mod tests {
         drop((held, share));
         assert_eq!((all.unsent_bytes(), all.shared_bytes()), (0, 0));
         assert_eq!(connection.all_bytes.load(Relaxed), 0);
-        // Compressed bodies up to the size of the table do not count.
+        // Compressed bodies up to the size of the cache do not count.
         let compressed = SharedBytes::for_compressed(limits::COMPRESSED_KEPT_BYTES_MAX + 401);
         assert!(!all.is_under_pressure());
         compressed.attach_unsent(&all);

@@ -1,6 +1,6 @@
 //! `/connection/websocket`: the Centrifuge client protocol, in JSON or protobuf.
 //!
-//! Only the handshake is HTTP; then the connection goes to a partition.
+//! Only the handshake is HTTP; then the connection moves to a partition.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -16,17 +16,17 @@ use super::parameters::QueryParameters;
 use super::takeover::ConnectionTakeover;
 use crate::app::App;
 
-/// Where clients of the Centrifuge protocol connect.
+/// Address of the Centrifuge protocol's WebSocket.
 pub(super) const PATH: &str = "/connection/websocket";
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(open_websocket))
 }
 
-/// Every change on some channels, over a connection that can ask for more
+/// Opens a WebSocket for the changes of channels
 ///
-/// A WebSocket that speaks the Centrifuge client protocol: any of its client libraries connects here. In JSON, or in
-/// protobuf where the subprotocol is `centrifuge-protobuf` or the query says so.
+/// It uses the Centrifuge client protocol, so any of its client libraries can connect. Messages are JSON, or protobuf
+/// if the subprotocol is `centrifuge-protobuf` or the query asks for it.
 #[utoipa::path(
     get, path = "/connection/websocket", tag = "changes",
     params(

@@ -1,4 +1,4 @@
-//! `/api/v1/admin/config`: how the configuration's file and what is in force go together.
+//! `/api/v1/admin/config`: the state of the configuration file.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,22 +15,22 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_config))
 }
 
-/// How the configuration's file and what is in force go together.
+/// The state of the configuration file, and of the configuration in force.
 #[derive(Debug, Serialize, ToSchema)]
 struct ConfigState {
-    /// The file; null where there is none.
+    /// The file; null if there is none.
     file: Option<String>,
-    /// When what is in force was read.
+    /// Time at which the configuration in force was read.
     read_at: Option<String>,
-    /// When the file was found to be no good; null while it is good.
+    /// Time at which the file was rejected; null while it is valid.
     refused_at: Option<String>,
-    /// All that is wrong with it: file, line, key and reason.
+    /// All errors of the file: file, line, key and reason.
     errors: Vec<String>,
-    /// Keys that say something else than what is in force until the next start.
+    /// Keys whose change takes effect at the next start.
     waiting: Vec<&'static str>,
 }
 
-/// Whether the configuration's file is in force, and what is wrong with it if not
+/// Returns the state of the configuration file and its errors
 #[utoipa::path(
     get, path = "/api/v1/admin/config", tag = "admin", security(("admin" = [])),
     responses(

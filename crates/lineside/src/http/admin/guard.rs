@@ -1,7 +1,8 @@
-//! Who asks for what only admins may: the token in `Authorization: Bearer`, or the session of a browser.
+//! Authentication of admins: the token in `Authorization: Bearer`, or a browser's session.
 //!
-//! A browser sends its cookie along with whatever a page has it ask for. So who comes with a session may change things
-//! only from our own pages, by the browser's own word: `Sec-Fetch-Site`, or `Origin` where it does not send that.
+//! A browser sends its cookie with every request, also with those that a foreign page makes. So a session may change
+//! things only from pages of this server, according to the browser's `Sec-Fetch-Site`, or `Origin` if it does not send
+//! that.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -17,9 +18,9 @@ use crate::app::App;
 use crate::http::errors::Refusal;
 use crate::http::proxies::PeerAddress;
 
-/// What a browser keeps.
+/// Name of the session cookie.
 const COOKIE: &str = "lineside-session";
-/// The longest that is looked at of what a browser or a program shows.
+/// Longest token or session id that is looked at, in bytes.
 const SHOWN_BYTES_MAX: usize = 4_096;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -32,7 +33,7 @@ impl From<TokenRejection> for Refusal {
     }
 }
 
-/// Lets only admins through; what is behind finds a [`By`] in the request's extensions.
+/// Middleware that admits only admins; handlers find the [`AdminCredential`] in the request's extensions.
 pub(super) async fn require_admin(
     State(app): State<App>,
     mut request: Request,
@@ -47,9 +48,9 @@ pub(super) async fn require_admin(
     Ok(response)
 }
 
-/// The admin who asks, for handlers of addresses that others reach too, such as pages.
+/// Extracts the admin's credential, for handlers of addresses that are not only for admins, such as pages.
 ///
-/// As an argument it refuses everybody else; as `Option<By>` it tells who is none.
+/// As an argument it refuses everyone else; `Option<AdminCredential>` is `None` for them.
 impl FromRequestParts<App> for AdminCredential {
     type Rejection = Refusal;
 
@@ -77,7 +78,7 @@ impl OptionalFromRequestParts<App> for AdminCredential {
     }
 }
 
-/// The admin who would only read.
+/// Authenticates an admin for a request that only reads.
 pub(crate) fn identify_reader(
     app: &App,
     headers: &HeaderMap,
@@ -111,7 +112,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && token.len() <= SHOWN_BYTES_MAX).then_some(token)
 }
 
-/// The id of the session that a browser shows, good or not.
+/// Returns the session id that a browser sent, valid or not.
 pub(crate) fn session_id(headers: &HeaderMap) -> Option<&str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut cookies = lines.flat_map(|line| line.split(';'));
@@ -122,7 +123,7 @@ pub(crate) fn session_id(headers: &HeaderMap) -> Option<&str> {
     id.filter(|id| id.len() <= SHOWN_BYTES_MAX)
 }
 
-/// What has a browser keep a session's id, or forget it.
+/// Builds the `Set-Cookie` value that stores a session's id, or deletes it if `id` is `None`.
 pub(crate) fn session_cookie(
     app: &App,
     headers: &HeaderMap,
@@ -136,7 +137,7 @@ pub(crate) fn session_cookie(
     HeaderValue::try_from(text).expect("ids are of base 64")
 }
 
-/// Whether the browser's own end of the connection is encrypted, as far as we are told.
+/// Returns true if the client's end of the connection is known to be encrypted.
 fn is_encrypted(app: &App, headers: &HeaderMap, extensions: &Extensions) -> bool {
     let server = &app.config().server;
     let is_public = server.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
@@ -145,7 +146,7 @@ fn is_encrypted(app: &App, headers: &HeaderMap, extensions: &Extensions) -> bool
     server.tls.is_some() || is_public || is_forwarded()
 }
 
-/// Whether a request comes from a page of ours, by the browser's word; `None` where it is no browser's.
+/// Returns true if the browser says that a page of this server made the request; `None` if no browser sent it.
 pub(crate) fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
     if let Some(site) = headers.get(FETCH_SITE) {
         return Some(site.as_bytes() == b"same-origin");
@@ -158,12 +159,12 @@ pub(crate) fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
     Some(is_host || is_public)
 }
 
-/// Whether an address was typed, or was a bookmark, by the browser's word: no page asked for it.
+/// Returns true if the browser says that the address was typed or bookmarked: no page requested it.
 pub(super) fn is_typed_address(headers: &HeaderMap) -> bool {
     headers.get(FETCH_SITE).is_some_and(|site| site.as_bytes() == b"none")
 }
 
-/// Where a request comes from.
+/// Returns the address of the client, behind trusted proxies if any.
 pub(crate) fn client_address(app: &App, headers: &HeaderMap, extensions: &Extensions) -> IpAddr {
     app.trusted_proxies().client_address(PeerAddress::from_extensions(extensions), headers)
 }

@@ -1,9 +1,10 @@
-//! `/api/v1/admin/…`: what only admins may ask for.
+//! `/api/v1/admin/…`: the part of the API for admins only.
 //!
-//! To add an address, merge its routes in [`routes`]: everything there is behind the guard, which refuses others with
-//! 401, 403 or 429 before a handler runs or a body is read. A handler that wants to know how the admin came takes a
-//! [`By`](crate::check_admin::AdminCredential) as an argument. The same argument guards a handler elsewhere, and `Option<By>` tells a page
-//! whether an admin looks at it. What it answers is not kept by caches unless it says so.
+//! To add an address, merge its routes in [`routes`]: the guard there refuses others with 401, 403 or 429 before a
+//! handler runs or a body is read. A handler that needs the admin's credential takes an
+//! [`AdminCredential`](crate::admin::AdminCredential) as an argument. The same argument guards a handler elsewhere, and
+//! `Option<AdminCredential>` tells a page if an admin requests it. Replies are not cached unless a handler sets
+//! `Cache-Control`.
 
 mod config;
 mod feeds;
@@ -24,10 +25,10 @@ pub(crate) use self::profile::{DeliberateRequest, record_profile};
 use crate::app::App;
 use crate::pages;
 
-/// How the addresses begin.
+/// The prefix of all addresses here.
 const PREFIX: &str = "/api/v1/admin";
 
-/// Whether pages of other origins have no business with an address.
+/// Returns true if pages of other origins may not use an address.
 pub(super) fn is_admin_path(path: &str) -> bool {
     [PREFIX, pages::OPS].iter().any(|begin| path.starts_with(begin)) || path == pages::LOGIN
 }

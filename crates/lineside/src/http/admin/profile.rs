@@ -1,4 +1,4 @@
-//! `/api/v1/admin/profile`: what the server's threads are at, for some seconds.
+//! `/api/v1/admin/profile`: a profile of the server's threads over some seconds.
 
 use std::time::Duration;
 
@@ -24,17 +24,17 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 impl From<RecordingError> for Refusal {
     fn from(why: RecordingError) -> Self {
         match why {
-            // It may be over by the time that this is read.
+            // The recording may have ended by the time that the client reads this.
             RecordingError::Busy(left) => Self::ProfileRunning(left.max(Duration::from_secs(1))),
             RecordingError::Unable(error) => Self::CannotProfile(error.to_string()),
         }
     }
 }
 
-/// Records what the server's threads are at
+/// Records a profile of the server's threads
 ///
-/// The answer comes when the recording has ended. Samples are taken 99 times in each second that a thread has a processor;
-/// a stack's root is the thread's name, then the stage that it was at.
+/// The reply is sent when the recording has ended. Each thread is sampled 99 times per second of processor time; the
+/// root of a stack is the thread's name, then its stage.
 #[utoipa::path(
     get, path = "/api/v1/admin/profile", tag = "admin", security(("admin" = [])),
     params(
@@ -62,7 +62,7 @@ async fn get_profile(
     reply_with_recording(&app, &parameters).await
 }
 
-/// A recording as long and in the form that is asked for.
+/// Replies with a recording of the requested length and format.
 async fn reply_with_recording(
     app: &App,
     parameters: &QueryParameters,
@@ -77,8 +77,8 @@ async fn reply_with_recording(
     Ok(profile_reply(form, written))
 }
 
-/// A recording is asked for by GET, and does something all the same: it is refused where only the head is wanted, and to
-/// an admin's browser that was led here by a link elsewhere.
+/// Extracts nothing, but refuses requests that should not start a recording: recording is a GET with a side effect, so
+/// HEAD is refused, and so is an admin's browser that followed a link of another site.
 pub(crate) struct DeliberateRequest;
 
 impl FromRequestParts<App> for DeliberateRequest {
@@ -98,7 +98,7 @@ impl FromRequestParts<App> for DeliberateRequest {
     }
 }
 
-/// What is seen in as many seconds as a request asks for.
+/// Records for the number of seconds that a request asks for.
 pub(crate) async fn record_profile(
     app: &App,
     parameters: &QueryParameters,

@@ -1,4 +1,4 @@
-//! `/api/v1/admin/session`: who a request is taken for, and the end of that.
+//! `/api/v1/admin/session`: the state of a request's credential, and logging out.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,18 +17,18 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_session, end_session))
 }
 
-/// How an admin showed who asks.
+/// The credential of an admin.
 #[derive(Debug, Serialize, ToSchema)]
 struct AdminSessionReply {
     /// `token` or `session`.
     by: &'static str,
-    /// Seconds until the session ends; null for a token, which does not.
+    /// Seconds until the session ends; null for a token, which does not expire.
     left: Option<u64>,
 }
 
-/// Whether a token or a session is an admin's
+/// Checks that a token or a session is an admin's
 ///
-/// For programs that would rather know before they begin.
+/// Lets programs check their credential before they start.
 #[utoipa::path(
     get, path = "/api/v1/admin/session", tag = "admin", security(("admin" = [])),
     responses(
@@ -46,9 +46,9 @@ async fn get_session(by: AdminCredential) -> Json<AdminSessionReply> {
     })
 }
 
-/// Ends the session that is shown
+/// Ends the session of the request
 ///
-/// A token has none, and stays good.
+/// A token has no session, and stays valid.
 #[utoipa::path(
     delete, path = "/api/v1/admin/session", tag = "admin", security(("admin" = [])),
     responses(

@@ -1,4 +1,4 @@
-//! What is remembered of a feed: `/api/v1/feeds/{id}/availability` and `/feeds/{feed}/availability.csv`.
+//! The polls and incidents of a feed: `/api/v1/feeds/{id}/availability` and `/feeds/{feed}/availability.csv`.
 
 use std::fmt::Write as _;
 
@@ -24,35 +24,35 @@ use crate::http::parameters::QueryParameters;
 use crate::http::reply::{ReplyPreferences, Representation};
 use crate::http::times::format_rfc3339;
 
-/// States of a feed that one reply tells, the newest.
+/// Largest number of incidents in one reply; the newest are included.
 const INCIDENTS_MAX: usize = 100;
 
-/// Polls that one table lists, the newest.
+/// Largest number of polls in one table; the newest are included.
 const POLL_LINES_MAX: usize = 10_000;
 
-/// Which polls are listed; `true` for those that failed only.
+/// Values of the `outcome` parameter; `true` selects failed polls only.
 const OUTCOMES: [(&str, bool); 2] = [("failed", true), ("all", false)];
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_availability)).routes(routes!(get_availability_table))
 }
 
-/// Whether a feed's source answered, and what clients received.
+/// Availability of a feed's source, and freshness of the data that clients received.
 #[derive(Debug, Serialize, ToSchema)]
 struct AvailabilityItem {
     /// The feed's id.
     feed: String,
     /// `24h` by the minute, or `30d` by the hour.
     span: &'static str,
-    /// The start of the timelines.
+    /// Start of the timelines.
     from: Option<String>,
-    /// Their end.
+    /// End of the timelines.
     until: Option<String>,
-    /// Whether the source answered: `answered`, `mixed`, `failed`, `paused`, `off` while this server did not run, `unknown`
-    /// before it was polled. Without gaps, in order.
+    /// Availability of the source: `answered`, `mixed`, `failed`, `paused`, `off` while this server did not run,
+    /// `unknown` before the first poll. Without gaps, in order.
     source: Vec<StretchItem>,
-    /// What clients received: `fresh`, `stale` for the last good bytes, `mixed` for nothing at times, `nothing`, `off`,
-    /// `unknown`. Without gaps, in order.
+    /// Data that clients received: `fresh`, `stale` for the last good bytes, `mixed` if there was nothing at times,
+    /// `nothing`, `off`, `unknown`. Without gaps, in order.
     serving: Vec<StretchItem>,
     /// The states of the feed, newest first.
     incidents: Vec<IncidentItem>,
@@ -69,13 +69,13 @@ struct StretchItem {
     until: Option<String>,
     /// The state.
     state: &'static str,
-    /// Polls that began in it.
+    /// Number of polls that began in the period.
     polls: u64,
-    /// How many of these failed.
+    /// Number of failed polls among them.
     failed: u64,
 }
 
-/// A time during which a feed was in one state.
+/// A period during which a feed was in one state.
 #[derive(Debug, Serialize, ToSchema)]
 struct IncidentItem {
     /// As in the catalog.
@@ -104,17 +104,17 @@ struct PollItem {
     words: Option<String>,
     /// The beginning of the body of the failed poll's reply.
     first_bytes: Option<String>,
-    /// Until the source had answered in full or failed, in seconds.
+    /// Time until the source had answered in full or failed, in seconds.
     duration: f64,
     /// Bytes of the body.
     bytes: u64,
-    /// What clients received afterwards: `fresh`, `stale` or `nothing`.
+    /// Data that clients received afterwards: `fresh`, `stale` or `nothing`.
     serving: &'static str,
 }
 
-/// The history of a feed's source and of what was served: whose fault was it?
+/// Returns the availability history of a feed
 ///
-/// Two timelines, the states of the feed, and its polls.
+/// Two timelines, one of the source and one of the served data; the states of the feed; and its polls.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/availability", tag = "catalog",
     params(
@@ -141,7 +141,7 @@ async fn get_availability(
     let (span, page) = (parse_span(&parameters)?, PageRange::from_parameters(&parameters)?);
     let only_failed = parameters.parse_choice("outcome", OUTCOMES)?.unwrap_or(true);
     let from = span.first_bin_start(app.now());
-    // One more than is shown tells whether there is a next page.
+    // One item beyond the page shows if there is a next page.
     let query = PollQuery { from, only_failed, offset: page.offset, limit: page.limit + 1 };
     let (now, asked) = (app.now(), feed.clone());
     let read = read_archive(&app, move |archive| {
@@ -165,9 +165,9 @@ async fn get_availability(
     Ok(Representation::from_json(&item).modified_at(Some(now), now).into_reply(&wants, &app).await)
 }
 
-/// The strips of a feed as CSV
+/// Returns the timelines of a feed as CSV
 ///
-/// A line for each minute or hour in which its source was polled; with `outcome` a line for each poll.
+/// A line for each minute or hour in which the source was polled; with `outcome` a line for each poll.
 #[utoipa::path(
     get, path = "/feeds/{feed}/availability.csv", tag = "catalog",
     params(
@@ -250,7 +250,7 @@ fn past_poll_item(poll: PollRecord) -> PollItem {
     }
 }
 
-/// Each bin a line. All its texts are numbers, times and words of ours, so none needs quotes.
+/// Writes one line per bin. Numbers, times and state names need no quotes.
 fn strips_table(strips: &FeedAvailability) -> String {
     let mut text = String::from("from,until,source,serving,polls,failed,bytes,mean_seconds\n");
     for bin in &strips.bins {
@@ -270,7 +270,7 @@ fn write_bin_line(text: &mut String, bin: &PollBin, span: ArchiveSpan, now: Unix
         .expect("writing to memory does not fail");
 }
 
-/// Each poll a line.
+/// Writes one line per poll.
 fn polls_table(polls: &[PollRecord]) -> String {
     let heads = "at,outcome,phase,status,words,first_bytes,seconds,bytes,serving\n";
     let mut text = String::from(heads);
@@ -294,7 +294,7 @@ fn polls_table(polls: &[PollRecord]) -> String {
     text
 }
 
-/// A cell of somebody else's text: within quotes, and no formula to a program for tables.
+/// Quotes a cell with foreign text, so that spreadsheets do not run it as a formula.
 fn quote_cell(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))

@@ -1,4 +1,4 @@
-//! What a schedule says and its timetable does not hold, as part of a feed.
+//! The data that the conversion of a feed's NeTEx schedule dropped, as part of the feed.
 
 use lineside_ingest::{Feed, Network};
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub(super) struct ConversionReportItem {
 /// The lost objects of one kind and reason.
 #[derive(Debug, Serialize, ToSchema)]
 struct DroppedObjectsItem {
-    /// Their kind, by its name in the schedule, such as `NoticeJson`.
+    /// The name of the kind in the schedule, such as `NoticeJson`.
     kind: String,
     /// The reason.
     why: &'static str,
@@ -27,7 +27,7 @@ struct DroppedObjectsItem {
 }
 
 impl ConversionReportItem {
-    /// Of the schedule in use, if this feed is it and it came as something else than GTFS.
+    /// Returns the dropped data if the feed's schedule is in use and was converted from another format.
     pub(super) fn for_feed(feed: &Feed, network: &Network) -> Option<Self> {
         let dataset = network.dataset().filter(|dataset| dataset.feed == feed.config().id)?;
         let losses = dataset.losses.as_ref()?;

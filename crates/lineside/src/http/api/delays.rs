@@ -1,4 +1,4 @@
-//! Which trips of a feed are late.
+//! `/api/v1/feeds/{id}/delays`: the late and cancelled trips of a feed.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -16,20 +16,20 @@ use crate::http::parameters::QueryParameters;
 use crate::http::reply::ReplyPreferences;
 use crate::http::times::format_rfc3339;
 
-/// Trips of each list, and lines; the counts have all.
+/// Largest number of trips in each list, and of lines; the counts include all.
 const ITEMS_MAX: usize = 500;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_delays))
 }
 
-/// The answer.
+/// The delays of a feed, line or stop.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Delays)]
 struct DelaysItem {
-    /// Whether any trip is late or cancelled; null if data are stale or missing.
+    /// True if any trip is late or cancelled; null if data are stale or missing.
     late: Option<bool>,
-    /// The same as text: `yes`, `no` or `unknown`.
+    /// The value of `late` as text: `yes`, `no` or `unknown`.
     answer: &'static str,
     /// The greatest delay in seconds, negative if all trips are early; null if none is known.
     worst: Option<i32>,
@@ -42,9 +42,9 @@ struct DelaysItem {
     trips: Option<usize>,
     /// The delay in seconds from which a trip is late.
     late_after: u64,
-    /// When the data were produced, RFC 3339; null if there are none.
+    /// Time at which the data were produced, RFC 3339; null if there are none.
     at: Option<String>,
-    /// Whether data of a feed are not up to date, or there is no such feed.
+    /// True if data of a feed are not up to date, or there is no such feed.
     stale: bool,
     /// The requested feed.
     feed: String,
@@ -58,18 +58,18 @@ struct DelaysItem {
     early: Option<usize>,
     /// Trips whose times are unknown.
     unknown: Option<usize>,
-    /// Of these, the trips in the timetable that no live feed contains.
+    /// The trips among `unknown` that are in the timetable but in no live feed.
     untold: Option<usize>,
     /// The share of trips that are neither late nor cancelled, among those with known times and the cancelled ones, from 0 to
     /// 1; null if too few are known.
     on_time_share: Option<f64>,
     /// The feeds with the trips.
     sources: Vec<DelaySourceItem>,
-    /// The late ones, the worst first; at most 500.
+    /// The late trips, the worst first; at most 500.
     trips_late: Vec<TripDelayItem>,
-    /// Those that are cancelled; at most 500.
+    /// The cancelled trips; at most 500.
     trips_cancelled: Vec<TripDelayItem>,
-    /// Counts by line, those with the most trouble first; at most 500.
+    /// Counts by line, the lines with the most trouble first; at most 500.
     lines: Vec<LineDelayItem>,
     /// The distribution of delays, from early to late.
     distribution: Vec<DelayClassItem>,
@@ -81,13 +81,13 @@ struct DelaysItem {
 /// A feed with trips.
 #[derive(Debug, Serialize, ToSchema)]
 struct DelaySourceItem {
-    /// Its id.
+    /// The feed's id.
     feed: String,
-    /// Its state.
+    /// The feed's state.
     state: &'static str,
-    /// Whether its data are not up to date, so that they do not count.
+    /// True if its data are not up to date and therefore not counted.
     stale: bool,
-    /// When its data were produced.
+    /// Time at which its data were produced.
     at: Option<String>,
 }
 
@@ -104,11 +104,11 @@ struct TripDelayItem {
     route_id: Option<String>,
     /// The route's short name, else its long one.
     route_short_name: Option<String>,
-    /// Its destination.
+    /// The trip's destination.
     headsign: Option<String>,
     /// The next stop, or the requested one.
     stop_id: Option<String>,
-    /// Its name.
+    /// The stop's name.
     stop_name: Option<String>,
     /// The scheduled departure at the requested stop.
     scheduled: Option<String>,
@@ -126,15 +126,15 @@ struct TripDelayItem {
 struct LineDelayItem {
     /// `route_id`.
     route_id: String,
-    /// Its short name, else its long one.
+    /// The line's short name, else its long one.
     route_short_name: String,
     /// Trips in the live data, and those in the timetable only.
     trips: usize,
-    /// Those that are late.
+    /// Number of late trips.
     late_trips: usize,
-    /// Those that are cancelled.
+    /// Number of cancelled trips.
     cancelled: usize,
-    /// Those whose times are unknown.
+    /// Number of trips whose times are unknown.
     unknown: usize,
     /// The greatest delay in seconds.
     worst: Option<i32>,
@@ -147,29 +147,29 @@ struct DelayClassItem {
     from: Option<i64>,
     /// The delay from which the next class begins; null for the latest.
     until: Option<i64>,
-    /// Trips in it.
+    /// Number of trips in the class.
     trips: usize,
 }
 
 /// A quarter of an hour.
 #[derive(Debug, Serialize, ToSchema)]
 struct QuarterHourItem {
-    /// When it began.
+    /// Start of the quarter.
     from: Option<String>,
-    /// Trips with known times and cancelled ones, summed over its samples, one a minute. 0 does not mean that none ran.
+    /// Trips with known times and cancelled ones, summed over the quarter's samples, one a minute. 0 does not mean that
+    /// no trip ran.
     trips: u64,
-    /// How many of these were late.
+    /// Number of late trips among them.
     late: u64,
-    /// How many of these were cancelled.
+    /// Number of cancelled trips among them.
     cancelled: u64,
 }
 
-/// Which trips are late: of a feed, of one of its lines, or at one of its stops
+/// Returns the late trips of a feed, of one of its lines, or at one of its stops
 ///
-/// The id of a schedule, or of a feed without trips, selects all real-time feeds of its network; for a feed with trips, its
-/// own lines count.
-/// Numbers and `late` are null if no feed with trips is up to date. If only some are, the numbers are
-/// theirs.
+/// The id of a schedule, or of a feed without trips, selects all real-time feeds of its network; for a feed with trips,
+/// its own lines count. Numbers and `late` are null if no feed with trips is up to date. If only some are, the numbers
+/// are theirs.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/delays", tag = "catalog",
     params(

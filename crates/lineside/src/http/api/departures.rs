@@ -1,4 +1,4 @@
-//! The next departures of a stop.
+//! `/api/v1/stops/{feed}/{id}/departures`: the next departures of a stop.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -21,7 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_departures))
 }
 
-/// A departure as it stands in the state, with the age of what is known of it.
+/// A departure of the network's state, with the age of its data.
 #[derive(Debug, Serialize)]
 struct DepartureItem {
     #[serde(flatten)]
@@ -30,11 +30,11 @@ struct DepartureItem {
     age: Option<u64>,
 }
 
-/// A departure, for the description only: its JSON is made where its channel's is.
+/// The schema of a departure, for the API description only: the JSON is written by [`Departure`].
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Departure)]
 struct DepartureSchema {
-    /// The schedule feed, whose ids these are.
+    /// The schedule feed that the ids belong to.
     feed: String,
     /// `trip_id`.
     trip_id: String,
@@ -42,7 +42,7 @@ struct DepartureSchema {
     route_id: String,
     /// The route's short name, else its long one.
     route_short_name: String,
-    /// Its destination.
+    /// The trip's destination.
     headsign: Option<String>,
     /// The platform's code.
     platform: Option<String>,
@@ -64,7 +64,7 @@ struct DepartureSchema {
     age: Option<u64>,
 }
 
-/// The next departures of a stop or station
+/// Lists the next departures of a stop or station
 ///
 /// At most 40 within two hours; past departures are shown for one more minute.
 #[utoipa::path(

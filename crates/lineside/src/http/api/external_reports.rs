@@ -1,4 +1,4 @@
-//! What an operator's own validators say of a schedule, in the JSON of its report.
+//! The results of an operator's own validators, as a part of a schedule's report.
 
 use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
@@ -13,13 +13,13 @@ use crate::http::format_rfc3339;
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportBeside)]
 pub(super) struct ExternalReportItem<'a> {
-    /// Its name in the configuration.
+    /// The validator's name in the configuration.
     name: &'a str,
-    /// Whether it is validating the feed's newest version, or that version is queued for it.
+    /// True if the validator runs on the feed's newest version, or that version is queued.
     pending: bool,
-    /// Why its newest run failed; null if it did not. The result before it stays.
+    /// The failure of the newest run; null if it did not fail. The previous result is still shown.
     failed: Option<FailedRunItem<'a>>,
-    /// Its last result; null if there is none.
+    /// The last result; null if there is none.
     said: Option<ExternalResultItem<'a>>,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct ExternalReportItem<'a> {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportBesideFailed)]
 struct FailedRunItem<'a> {
-    /// Its time, RFC 3339.
+    /// Time of the run, RFC 3339.
     at: Option<String>,
     /// The SHA-256 of the version.
     version: &'a str,
-    /// What happened, such as `ended with exit code 3`.
+    /// The failure, such as `ended with exit code 3`.
     reason: &'a str,
     /// Its standard error, at most the beginning and the end, or the beginning of its result if standard error is empty.
     text: &'a str,
@@ -43,11 +43,11 @@ struct FailedRunItem<'a> {
 struct ExternalResultItem<'a> {
     /// The SHA-256 of the version.
     version: &'a str,
-    /// When it began, RFC 3339.
+    /// Start of the run, RFC 3339.
     at: Option<String>,
     /// Its duration in seconds.
     took: f64,
-    /// `report`, in the shape of the reference validator's, or `text`.
+    /// `report`, in the format of the reference validator's, or `text`.
     kind: &'static str,
     /// The validator's own version, as in its result.
     validator: Option<&'a str>,
@@ -60,7 +60,8 @@ struct ExternalResultItem<'a> {
     errors: u64,
     warnings: u64,
     infos: u64,
-    /// The codes of both with their counts, differences first; null if one of them has no report on that version.
+    /// The codes of both validators with their counts, differences first; null if one of them has no report on that
+    /// version.
     codes: Option<Vec<CodeComparisonItem<'a>>>,
     /// Its findings, by code.
     notices: Vec<ExternalNoticeItem<'a>>,
@@ -68,16 +69,16 @@ struct ExternalResultItem<'a> {
     left_out: u64,
 }
 
-/// One code of both
+/// A code with the counts of both validators
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportCompared)]
 struct CodeComparisonItem<'a> {
     code: &'a str,
-    /// The number of findings of Lineside,
+    /// The number of findings of Lineside.
     ours: u64,
-    /// and that of the validator.
+    /// The number of findings of the validator.
     theirs: u64,
-    /// Whether count or severity differs.
+    /// True if count or severity differs.
     differs: bool,
 }
 
@@ -92,12 +93,12 @@ struct ExternalNoticeItem<'a> {
     #[schema(value_type = String)]
     severity: Severity,
     total_notices: u64,
-    /// The first of them, at most 10.
+    /// The first findings, at most 10.
     #[schema(value_type = Vec<Object>)]
     sample_notices: &'a [Map<String, Value>],
 }
 
-/// All of them.
+/// Returns the results of all validators as items of the report.
 pub(super) fn report_items(all: &[ExternalComparison]) -> Vec<ExternalReportItem<'_>> {
     all.iter().map(ExternalReportItem::from_comparison).collect()
 }

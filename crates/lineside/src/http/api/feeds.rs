@@ -32,11 +32,11 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// A feed: its description, its state, and its addresses.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FeedItem {
-    /// Its name in addresses and channels.
+    /// The feed's id in addresses and channels.
     id: String,
-    /// Its name for people.
+    /// The display name.
     name: String,
-    /// Who publishes it.
+    /// The publisher of the feed.
     publisher: Option<String>,
     /// Its licence.
     licence: Option<String>,
@@ -53,13 +53,13 @@ pub(super) struct FeedItem {
     state: &'static str,
     /// The reason of the state.
     reason: String,
-    /// Since when. With `expired`, the end of the last service day.
+    /// Start of the state. With `expired`, the end of the last service day.
     since: Option<String>,
-    /// Whether an admin has paused it: the source is not polled.
+    /// True if an admin has paused the feed: the source is not polled.
     paused: bool,
     /// The state before it was paused, `unknown` if it was paused before this server polled it; null unless it is paused.
     state_before_pause: Option<&'static str>,
-    /// Since when there have been no reliable live data: the time of the last ones, where it is known. Null while they are
+    /// Time since which there have been no reliable live data: the time of the last ones, if known. Null while they are
     /// reliable, and for schedules.
     unreliable_since: Option<String>,
     /// The first service day of a schedule, `YYYY-MM-DD`; null for other feeds.
@@ -70,18 +70,18 @@ pub(super) struct FeedItem {
     service_days_left: Option<i64>,
     /// Days until the first service day of a schedule: 0 once it has come; null for other feeds.
     service_days_until_start: Option<i64>,
-    /// Whether the first service day is yet to come.
+    /// True if the first service day is in the future.
     not_yet_valid: bool,
-    /// Whether the last service day is past, also while `state` says something else, such as `failing`.
+    /// True if the last service day is past, also while `state` is another one, such as `failing`.
     expired: bool,
     /// The time of the recording that is played for the feed's network, on whose clock its times and service days are; null
     /// unless a source of the network is `replay://`.
     replay_time: Option<String>,
-    /// When it last sent or confirmed good data.
+    /// Time at which it last sent or confirmed good data.
     last_success: Option<String>,
     /// The data's own timestamp.
     data_time: Option<String>,
-    /// When it is polled next.
+    /// Time of the next poll.
     next_poll: Option<String>,
     /// Served records, trips of a schedule, or files of a GBFS system.
     entities: u64,
@@ -89,16 +89,16 @@ pub(super) struct FeedItem {
     problems: u64,
     /// Its latest validation report; null until it has been validated.
     report: Option<FeedReport>,
-    /// Where to read it.
+    /// Addresses of the feed's data, by name.
     links: BTreeMap<&'static str, String>,
 }
 
-/// The latest report on a feed, in short.
+/// Summary of the latest report on a feed.
 #[derive(Debug, Serialize, ToSchema)]
 struct FeedReport {
     /// `dataset`, a version of a schedule, or `realtime`.
     subject: &'static str,
-    /// When it was validated, RFC 3339.
+    /// Time of the validation, RFC 3339.
     at: Option<String>,
     /// Its totals.
     counts: ReportSummary,
@@ -134,7 +134,7 @@ struct LastPollError {
     code: String,
     /// A description of the failure.
     detail: String,
-    /// When.
+    /// Time of the failure.
     at: Option<String>,
     /// The phase of the failure: `dns`, `connect`, `tls`, `wait`, `body` or `decode`; null for files.
     phase: Option<&'static str>,
@@ -142,8 +142,8 @@ struct LastPollError {
     status: Option<u16>,
     /// Received bytes of its body.
     bytes: u64,
-    /// The first of them as text, at most 512 bytes, with the feed's secrets hidden; with `convert` what the converter
-    /// wrote to its standard error.
+    /// The first bytes as text, at most 512, with the feed's secrets hidden; with `convert`, the converter's standard
+    /// error.
     first_bytes: Option<String>,
 }
 
@@ -182,7 +182,7 @@ struct ProblemSample {
     detail: String,
 }
 
-/// The feeds
+/// Lists the feeds
 ///
 /// `q` searches names, publishers, and the routes and stops of schedules.
 #[utoipa::path(
@@ -220,7 +220,7 @@ async fn list_feeds(
     Ok(mark_volatile(Representation::from_json(&list), &app).into_reply(&wants, &app).await)
 }
 
-/// One feed, with its unreadable data
+/// Returns one feed, with its unreadable data
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}", tag = "catalog",
     params(("id" = String, Path, description = "The feed's id")),
@@ -240,12 +240,13 @@ async fn get_feed(
     Ok(mark_volatile(Representation::from_json(&detail), &app).into_reply(&wants, &app).await)
 }
 
-/// Polls change what is said of feeds, and so do edits and time alone: by a date no client can tell that it has the latest.
+/// Dates a reply about feeds with the present. Polls, edits and time alone change it, so a client's date never proves
+/// that it has the latest.
 fn mark_volatile(reply: Representation, app: &App) -> Representation {
     reply.modified_at(Some(app.now()), app.now())
 }
 
-/// What a list's request narrows it down to.
+/// The filters of a list of feeds.
 struct FeedFilter<'a> {
     /// Ids of the feeds that match the words of `q`; `None` without `q`.
     found: Option<HashSet<String>>,
@@ -354,7 +355,7 @@ fn feed_item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
     }
 }
 
-/// The addresses that have something for this feed.
+/// Returns the addresses that serve this feed.
 fn feed_links(
     app: &App,
     feed: &Feed,

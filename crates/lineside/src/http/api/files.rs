@@ -1,4 +1,4 @@
-//! The files of a GBFS system in the catalog.
+//! The files of a GBFS system, as part of the catalog.
 
 use lineside_ingest::{Feed, GbfsFeedFile};
 use serde::Serialize;
@@ -17,9 +17,9 @@ pub(super) struct FileItem {
     state: &'static str,
     /// The reason of the state.
     reason: String,
-    /// When it was last received or confirmed.
+    /// Time at which it was last received or confirmed.
     last_success: Option<String>,
-    /// When it is requested next.
+    /// Time of the next request.
     next_poll: Option<String>,
     /// Its size in bytes; null if it has not been received yet.
     bytes: Option<usize>,

@@ -23,13 +23,13 @@ pub(super) struct ListPage<T> {
 }
 
 impl<T> ListPage<T> {
-    /// A list that is always whole.
+    /// Creates a list of a single page.
     pub(super) fn from_all(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
 }
 
-/// Which part of a list a request wants: `offset` and `limit`.
+/// The page of a list that a request asks for, by `offset` and `limit`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageRange {
     pub(super) offset: usize,
@@ -37,12 +37,12 @@ pub(super) struct PageRange {
 }
 
 impl PageRange {
-    /// The usual bounds.
+    /// Parses the page with the usual default and bound.
     pub(super) fn from_parameters(parameters: &QueryParameters) -> Result<Self, Refusal> {
         Self::with_bounds(parameters, limits::PAGE_ITEMS_DEFAULT, limits::PAGE_ITEMS_MAX)
     }
 
-    /// `limit` is `default` if it is not said, and at most `most`.
+    /// Parses the page; `limit` defaults to `default` and is at most `most`.
     pub(super) fn with_bounds(
         parameters: &QueryParameters,
         default: usize,
@@ -53,12 +53,12 @@ impl PageRange {
         Ok(Self { offset, limit })
     }
 
-    /// How many items must be found so that this page is whole and a next one is known of.
+    /// Returns the number of items to find for this page and to know if there is a next one.
     pub(super) fn required_items(self) -> usize {
         self.offset + self.limit + 1
     }
 
-    /// Cuts this page out of all items.
+    /// Takes this page from an iterator of all items.
     pub(super) fn cut_items<T>(
         self,
         items: impl IntoIterator<Item = T>,
@@ -70,8 +70,8 @@ impl PageRange {
         ListPage { items: page, next }
     }
 
-    /// The same, of items that may be large: a page ends after [`limits::PAGE_ITEMS_BYTES_MAX`], and has one item at least.
-    /// `weigh` gives the bytes of an item.
+    /// Takes this page from all items if they may be large: a page ends after [`limits::PAGE_ITEMS_BYTES_MAX`] bytes,
+    /// and has at least one item. `weigh` returns the size of an item in bytes.
     pub(super) fn cut_by_bytes<T>(
         self,
         items: impl IntoIterator<Item = T>,
@@ -91,7 +91,7 @@ impl PageRange {
         ListPage { items: page, next }
     }
 
-    /// The same, of items that begin with this page's first and go on behind its last.
+    /// Takes this page from items that start at its offset and extend beyond its end.
     pub(super) fn cut_prefetched<T>(self, mut items: Vec<T>, link: &ListLink) -> ListPage<T> {
         let next = (items.len() > self.limit).then(|| link.with_offset(self.offset + self.limit));
         items.truncate(self.limit);
@@ -99,7 +99,7 @@ impl PageRange {
     }
 }
 
-/// The address of a list, without its place in it.
+/// The address of a list, without `offset`.
 #[derive(Debug)]
 pub(super) struct ListLink {
     address: String,
@@ -121,14 +121,14 @@ impl ListLink {
     }
 }
 
-/// What a request says of the list that it asks for.
+/// The parts of a request for a list.
 #[derive(Debug)]
 pub(super) struct ListRequest {
-    /// What narrows the list down, and which page of it.
+    /// The filters and the page.
     pub(super) parameters: QueryParameters,
-    /// Where its further pages are.
+    /// Address of the list's other pages.
     pub(super) link: ListLink,
-    /// The address under which the sender reaches us, without a slash at its end.
+    /// The base URL that the client uses, without a trailing slash.
     pub(super) base: String,
 }
 

@@ -1,4 +1,4 @@
-//! `/api/v1`: the catalog, what is remembered, versions, the state, stops and vehicles as JSON.
+//! `/api/v1`: the catalog, availability, versions, channel states, stops and vehicles as JSON.
 
 mod availability;
 mod delays;

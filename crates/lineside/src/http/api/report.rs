@@ -1,4 +1,4 @@
-//! What is wrong with a feed, as the reference validator writes it, and more.
+//! The validation report of a feed, in the format of the reference validator with additions.
 
 use std::sync::Arc;
 
@@ -67,9 +67,9 @@ struct LinesideFieldsItem {
     subject: String,
     /// The SHA-256 of the validated bytes.
     version: Option<String>,
-    /// Whether it could not be read, so that the version before is served.
+    /// True if the version could not be read, so that the previous version is served.
     refused: bool,
-    /// When it was validated, RFC 3339.
+    /// Time of the validation, RFC 3339.
     at: Option<String>,
     /// The version of Lineside that validated it.
     validator: String,
@@ -78,7 +78,7 @@ struct LinesideFieldsItem {
     /// `whole`; `cut_short`, for messages: the time ran out, and there may be more findings; `unreadable`; or `unfinished`: the
     /// validation was aborted, which says nothing about the data.
     outcome: String,
-    /// Why it is not complete.
+    /// The reason why the report is not complete.
     reason: Option<String>,
     errors: u64,
     warnings: u64,
@@ -146,10 +146,11 @@ struct FailedRuleItem {
     message: String,
 }
 
-/// The validation report of a feed
+/// Returns the validation report of a feed
 ///
-/// In the shape of the reference validator's `report.json`, so that the same programs can read it. Without `version`
-/// it is the latest report. With a `data_dir` reports are kept, as many as `[keep] reports` says; without one only the latest.
+/// It has the format of the reference validator's `report.json`, so that the same programs can read it. Without
+/// `version` it is the latest report. With a `data_dir`, `[keep] reports` sets the number of stored reports; without
+/// one, only the latest is stored.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/report", tag = "catalog",
     params(
@@ -183,10 +184,10 @@ async fn get_report(
     Ok(reply.modified_at(Some(at), app.now()).into_reply(&wants, &app).await)
 }
 
-/// A feed's report of a version, or its latest.
+/// Finds a feed's report on a version, or its latest.
 ///
 /// # Errors
-/// If there is none, or it cannot be read now.
+/// Returns an error if there is none, or if the archive cannot be read now.
 pub(crate) async fn find_report(
     app: &App,
     feed: &Feed,

@@ -1,4 +1,4 @@
-//! The state of a channel in one piece: what a new subscriber would be sent first.
+//! The state of a channel in one message: the records that a new subscriber would receive first.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::http::reader_auth;
 use crate::http::reply::{ReplyPreferences, Representation};
 use crate::ops::is_ops_channel;
 
-/// From where one can subscribe after having read a state.
+/// Header with the position from which a client can subscribe after reading a state.
 const POSITION: HeaderName = HeaderName::from_static("lineside-position");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -43,23 +43,23 @@ struct ChannelStateMessage<'a> {
     /// The offset of its sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
-    /// When Lineside received the bytes, in milliseconds since 1970.
+    /// Time at which Lineside received the data, in milliseconds since 1970.
     at: i64,
-    /// Always the first part of one.
+    /// Always part 1 of 1.
     state: PartPosition,
-    /// All its records, as upserts.
+    /// All records of the channel, as upserts.
     #[schema(value_type = Vec<Object>)]
     changes: Vec<&'a RawValue>,
 }
 
-/// Which part of a state this is.
+/// The number of a part, and the count of parts.
 #[derive(Debug, Serialize, ToSchema)]
 struct PartPosition {
     part: u32,
     parts: u32,
 }
 
-/// A part of a state as the rooms have it.
+/// A part of a state as a room stores it.
 #[derive(Deserialize)]
 struct RoomStatePart<'a> {
     at: i64,
@@ -67,10 +67,9 @@ struct RoomStatePart<'a> {
     changes: Vec<&'a RawValue>,
 }
 
-/// The state of a channel
+/// Returns the state of a channel
 ///
-/// `Lineside-Position` is what `/events` takes as `last_event_id`: what follows it are the changes
-/// after this state.
+/// Pass `Lineside-Position` to `/events` as `last_event_id` to receive the changes after this state.
 #[utoipa::path(
     get, path = "/api/v1/state", tag = "changes",
     params(
@@ -100,7 +99,7 @@ async fn get_channel_state(
     Ok(channel_state(&app, name).await?.into_reply(&wants, &app).await)
 }
 
-/// The state of a feed's own channel, `feed/<id>`
+/// Returns the state of a feed's own channel, `feed/<id>`
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/state", tag = "changes",
     params(("id" = String, Path, description = "The feed's id")),
@@ -144,7 +143,8 @@ async fn channel_state(app: &App, name: &str) -> Result<Representation, Refusal>
     });
     let (mut reply, position) = read.await?;
     if let Some(position) = position {
-        // A name with letters outside ASCII cannot stand in a header; its state still can be read.
+        // A channel name with characters outside ASCII is not a valid header value; the state is sent without a
+        // position.
         if let Ok(position) = HeaderValue::try_from(position) {
             reply = reply.with_header(POSITION, position);
         }

@@ -1,4 +1,4 @@
-//! Finding stops: by name, in a box, near a place.
+//! `/api/v1/stops`: search of stops by name, in a box, or near a position.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -26,7 +26,7 @@ struct StopItem {
     feed: String,
     /// `stop_id`.
     id: String,
-    /// `stop_code`, which passengers see.
+    /// `stop_code`, as passengers see it.
     code: Option<String>,
     /// Its name.
     name: String,
@@ -40,15 +40,15 @@ struct StopItem {
     platform_code: Option<String>,
     /// The short names of the routes that call here.
     routes: Vec<String>,
-    /// Last stops of the trips that depart here, those of most patterns first; at most four.
+    /// Last stops of the trips that depart here, those of the most patterns first; at most four.
     towards: Vec<String>,
     /// Meters from `near`.
     distance: Option<f64>,
-    /// Its departures.
+    /// Address of its departures.
     departures: String,
 }
 
-/// Stops and stations of all schedules
+/// Searches the stops and stations of all schedules
 ///
 /// Without `near` the best matching names come first, with it the nearest.
 #[utoipa::path(
@@ -80,7 +80,7 @@ async fn search_stops(
         limit: page.required_items(),
     };
     let searching = app.clone();
-    // A short word in a whole country's names takes some milliseconds.
+    // A short word in a whole country's names takes some milliseconds to search.
     let place = app.admission().line_render_slots().acquire_permit().await?;
     let found = run_blocking(move || {
         let _place = place;
@@ -96,7 +96,7 @@ async fn search_stops(
 }
 
 impl StopItem {
-    /// The bytes of its texts, about.
+    /// Returns the approximate size of the texts in bytes.
     fn text_bytes(&self) -> usize {
         let texts = [&self.feed, &self.id, &self.name, &self.departures];
         let texts = texts.into_iter().chain(&self.code).chain(&self.platform_code);
@@ -131,7 +131,7 @@ fn stop_item(hit: &StopHit, base: &str) -> StopItem {
     }
 }
 
-/// A stop's id as a segment of an address.
+/// Percent-encodes a stop's id as a path segment.
 fn path_segment(id: &str) -> String {
     percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

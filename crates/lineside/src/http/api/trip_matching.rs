@@ -1,4 +1,4 @@
-//! How much of what a feed names its timetable has.
+//! `/api/v1/feeds/{id}/matches`: the trip matching of a real-time feed.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -19,7 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_matches))
 }
 
-/// The report.
+/// The trip matching of a real-time feed.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Matches)]
 struct MatchesItem {
@@ -31,13 +31,14 @@ struct MatchesItem {
     /// The version of the schedule that it was compared with, as in its dataset's record; null if there is no
     /// timetable to compare with. Then all counts are null too.
     dataset: Option<String>,
-    /// Why there is no timetable: `no_static`, the feed names no schedule; `no_dataset`, the schedule could not be read yet.
+    /// Reason why there is no timetable: `no_static`, the feed names no schedule; `no_dataset`, the schedule could not
+    /// be read yet.
     why: Option<&'static str>,
-    /// When Lineside received the data, RFC 3339.
+    /// Time at which Lineside received the data, RFC 3339.
     at: Option<String>,
-    /// Trip updates, vehicles and informed entities of alerts that are in the timetable.
+    /// Number of trip updates, vehicles and informed entities of alerts that are in the timetable.
     matched: Option<u64>,
-    /// Those that are not.
+    /// Number of those that are not.
     unmatched: Option<u64>,
     /// The share that is matched, 0 to 1; null if there is nothing to match.
     match_rate: Option<f64>,
@@ -51,7 +52,7 @@ struct MatchesItem {
     routes: Option<MatchCountItem>,
     /// Stops that trip updates and vehicles name, each id once.
     stops: Option<MatchCountItem>,
-    /// Why ids do not match, the most certain first; empty where nearly all match.
+    /// Likely causes of ids that do not match, the most certain first; empty if nearly all match.
     causes: Option<Vec<MismatchCauseItem>>,
 }
 
@@ -62,13 +63,13 @@ struct MismatchCauseItem {
     /// `extra_prefix`, `missing_prefix`, `netex_ids`, `timetable_ended`, `dates_outside_service`, `other_day`,
     /// `other_version`, `own_trip_ids`, `no_trip_ids` or `other_network`.
     cause: &'static str,
-    /// Which ids a prefix or NeTEx explains: `trip`, `route` or `stop`; else null.
+    /// Kind of ids that a prefix or NeTEx explains: `trip`, `route` or `stop`; else null.
     kind: Option<&'static str>,
-    /// The prefix that the feed's ids have too much, or lack.
+    /// The prefix that the feed's ids have in excess, or lack.
     prefix: Option<String>,
-    /// The first day of the timetable, where the days are the cause.
+    /// First day of the timetable, if the days are the cause.
     first: Option<String>,
-    /// The last day of the timetable, where the days are the cause.
+    /// Last day of the timetable, if the days are the cause.
     last: Option<String>,
 }
 
@@ -95,15 +96,15 @@ struct MatchReasonItem {
     reason: &'static str,
     /// The count.
     count: u64,
-    /// Whether they count as unmatched: not `added` and `no_reference`; `day_before` is matched.
+    /// True if they count as unmatched: not `added` and `no_reference`; `day_before` is matched.
     unmatched: bool,
     /// The first different ids in their order, at most 10; with `:<start_date>` after a trip whose day is the reason.
     samples: Vec<String>,
-    /// A few ids that the timetable has, to compare with.
+    /// A few ids of the timetable for comparison.
     known_ids: Vec<String>,
 }
 
-/// Which trips, lines and stops of a real-time feed are in its schedule, which are not, and why
+/// Returns the matched and unmatched trips, lines and stops of a real-time feed, with reasons
 ///
 /// Added trips are not in the timetable by design, and entities without a trip, route or stop cannot be matched: both are
 /// listed, but do not count as unmatched. The report is computed once per change of the feed.

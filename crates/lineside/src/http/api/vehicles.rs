@@ -1,4 +1,4 @@
-//! Where vehicles are.
+//! `/api/v1/vehicles`: the positions of vehicles.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(search_vehicles))
 }
 
-/// One page of vehicles, for the description only.
+/// The schema of a page of vehicles, for the API description only.
 #[derive(Debug, Serialize, ToSchema)]
 struct VehicleList {
     /// GTFS-Realtime `VehiclePosition`s with `feed`, `id` and `lineside`.
@@ -30,10 +30,10 @@ struct VehicleList {
     next: Option<String>,
 }
 
-/// The vehicles of all feeds that have a position
+/// Lists the vehicles of all feeds that have a position
 ///
-/// A vehicle is a GTFS-Realtime `VehiclePosition`, with `feed` and `id`, and under `lineside` what
-/// the timetable adds: route, headsign, delay, next stop.
+/// A vehicle is a GTFS-Realtime `VehiclePosition` with `feed` and `id`; `lineside` has what the timetable adds: route,
+/// headsign, delay, next stop.
 #[utoipa::path(
     get, path = "/api/v1/vehicles", tag = "catalog",
     params(
@@ -71,7 +71,7 @@ async fn search_vehicles(
         .await)
 }
 
-/// The record with whose it is before its own fields; the rest is the very bytes that channels carry.
+/// Inserts the feed and the id before the record's own fields; the rest is the bytes that channels carry.
 fn vehicle_item(record: &Record) -> Option<Box<RawValue>> {
     let fields = std::str::from_utf8(record.json()).ok()?.strip_prefix('{')?;
     let comma = if fields == "}" { "" } else { "," };

@@ -1,4 +1,5 @@
-//! Versions of a schedule: the list `/api/v1/feeds/{id}/versions`, and each as it came, `/feeds/{feed}/versions/{hash}.zip`.
+//! Versions of a schedule: the list `/api/v1/feeds/{id}/versions`, and each version's bytes,
+//! `/feeds/{feed}/versions/{hash}.zip`.
 
 use std::io::{self, SeekFrom};
 use std::path::PathBuf;
@@ -34,11 +35,11 @@ use crate::http::reply::{ReplyPreferences, Representation, format_http_date};
 use crate::http::times::format_rfc3339;
 use crate::reports::{Briefs, ReportSummary, load_summaries};
 
-/// As much of a file is read at a time, and held in memory, for one client.
+/// Bytes of a file that are read at a time, and held in memory, for one client.
 const PIECE_BYTES: usize = 128 << 10;
-/// Reports on versions of a feed that are looked through.
+/// Largest number of reports on versions of a feed that are searched.
 const REPORTS_MAX: usize = 1_000;
-/// How long a cache may keep a version: its address has its hash, so it never changes.
+/// Cache lifetime of a version: its address has its hash, so it never changes.
 const FRESH_FOR: Duration = Duration::from_secs(365 * 86_400);
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -54,42 +55,42 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 struct VersionItem {
     /// The SHA-256 of its bytes.
     hash: String,
-    /// Their number.
+    /// Size in bytes.
     size: u64,
-    /// Whether it is the served one.
+    /// True for the version that is served.
     current: bool,
-    /// When it first arrived.
+    /// Time at which it first arrived.
     first_seen: Option<String>,
-    /// When its source last sent or confirmed it, to within a minute.
+    /// Time at which its source last sent or confirmed it, to within a minute.
     last_seen: Option<String>,
     /// The publisher's name of the version: `feed_version`.
     feed_version: Option<String>,
     /// The first day of its validity by `feed_info.txt`, else the first day of service.
     valid_from: Option<String>,
-    /// The last day, likewise.
+    /// The last day of its validity, likewise.
     valid_until: Option<String>,
     /// The first day of service; null for versions that were stored before it was recorded.
     service_start: Option<String>,
     /// The last day of service, likewise.
     service_end: Option<String>,
-    /// Whether `valid_until` or `service_end` is past, in the agency's zone.
+    /// True if `valid_until` or `service_end` is past, in the agency's zone.
     ended: bool,
-    /// Whether `valid_from` or `service_start` is yet to come.
+    /// True if `valid_from` or `service_start` is in the future.
     not_yet_valid: bool,
     routes: u64,
     stops: u64,
     trips: u64,
     /// The differences from the next version of the list, the one seen before; null for the last.
     changes: Option<CountChangesItem>,
-    /// The trips of each day; only of the served version, once it is loaded.
+    /// Trips of each day; only for the served version, once it is loaded.
     daily_trips: Option<DailyTrips>,
-    /// The address of its bytes.
+    /// Address of its bytes.
     url: String,
-    /// The report on it, if it is still kept.
+    /// The report on it, if it is still stored.
     report: Option<ReportLink>,
 }
 
-/// The differences between the counts of two versions; negative where there are fewer.
+/// The differences between the counts of two versions; negative for a decrease.
 #[derive(Debug, Serialize, ToSchema)]
 struct CountChangesItem {
     routes: i64,
@@ -97,12 +98,12 @@ struct CountChangesItem {
     trips: i64,
 }
 
-/// The trips of days in a row, at most twelve months.
+/// The trips of consecutive days, at most twelve months.
 #[derive(Debug, Serialize, ToSchema)]
 struct DailyTrips {
     /// The first day.
     start: String,
-    /// The trips of that day, of the next, and so on. A trip of `frequencies.txt` counts once per run.
+    /// Trips of the first day, the next day, and so on. A trip of `frequencies.txt` counts once per run.
     trips: Vec<u64>,
 }
 
@@ -115,9 +116,10 @@ struct ReportLink {
     counts: Option<ReportSummary>,
 }
 
-/// The stored versions of a feed's schedule
+/// Lists the stored versions of a feed's schedule
 ///
-/// The served one first, then by the time when they were last seen. Without a `data_dir`, and for real-time feeds, there are none.
+/// The served version comes first, the others by the time at which they were last seen. Without a `data_dir`, and for
+/// real-time feeds, the list is empty.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/versions", tag = "catalog",
     params(
@@ -140,7 +142,7 @@ async fn list_versions(
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let page = PageRange::from_parameters(&parameters)?;
-    // One more than is shown tells whether there is a next page, and what the last one changed.
+    // One item beyond the page shows if there is a next page, and the last version's changes.
     let versions = read_versions(&app, feed.id(), page.offset, page.limit + 1).await?;
     let reports = read_reports(&app, feed.id()).await;
     let mut daily_trips = find_daily_trips(&feed).await;
@@ -157,7 +159,7 @@ async fn list_versions(
         .await)
 }
 
-/// Versions of a feed, for whoever shows them.
+/// Reads the stored versions of a feed's schedule, in the order of the list.
 pub(crate) async fn read_versions(
     app: &App,
     feed: &FeedId,
@@ -169,7 +171,7 @@ pub(crate) async fn read_versions(
     read_archive(app, move |_| store.list_versions(&feed, offset, limit)).await
 }
 
-/// What the kept reports on versions of a feed come to, by version.
+/// Reads the summaries of the stored reports on versions of a feed, by version.
 pub(crate) async fn read_reports(app: &App, feed: &FeedId) -> Briefs {
     let Some(store) = app.store().map(Arc::clone) else { return Briefs::new() };
     let feed = feed.clone();
@@ -183,7 +185,8 @@ async fn find_daily_trips(feed: &Feed) -> Option<DailyTrips> {
     Some(DailyTrips { start: days.first.to_string(), trips: days.trips.to_vec() })
 }
 
-/// The loaded schedule of a feed, once the trips of its days are counted; `None` of feeds that are no schedule.
+/// Returns the loaded schedule of a feed with its service calendar computed; `None` if the feed is not its network's
+/// schedule.
 pub(crate) async fn find_calendar_dataset(feed: &Feed) -> Option<Arc<Dataset>> {
     let network = feed.network();
     let dataset = network.dataset().filter(|dataset| dataset.feed == *feed.id())?;
@@ -192,7 +195,7 @@ pub(crate) async fn find_calendar_dataset(feed: &Feed) -> Option<Arc<Dataset>> {
     Some(dataset)
 }
 
-/// What the items of a list have in common.
+/// The facts that all items of a list share.
 struct ItemFacts<'a> {
     feed: &'a FeedId,
     today: Date,
@@ -251,7 +254,7 @@ async fn get_version_file(
     get_version(state, Path((feed, hash)), wants).await
 }
 
-/// A version of a feed's schedule, unchanged
+/// Returns a version of a feed's schedule, unchanged
 ///
 /// The content of this address never changes; it may be deleted, by `[keep] versions` and `versions_age`.
 #[utoipa::path(
@@ -343,7 +346,8 @@ fn version_headers(feed: &FeedId, version: &ScheduleVersion) -> HeaderMap {
     headers
 }
 
-/// The feed, the day that the version came, and enough of its hash to tell it from others of that day.
+/// Returns a file name with the feed, the day of arrival, and enough of the hash to tell the version from others of
+/// that day.
 fn version_file_name(feed: &FeedId, version: &ScheduleVersion) -> String {
     const DIGITS: usize = 8;
     let day = Timestamp::from_millisecond(version.first_seen.0).unwrap_or_default();
@@ -352,8 +356,8 @@ fn version_file_name(feed: &FeedId, version: &ScheduleVersion) -> String {
     format!("{feed}_{day}_{}.zip", &hash[..DIGITS])
 }
 
-/// A part of a file as a body, which is read while it is sent. The file is open only while a piece is read: clients that
-/// do not read must not hold descriptors.
+/// Streams a part of a file, read while it is sent. The file is open only while a piece is read: clients that do not
+/// read must not hold descriptors.
 fn stream_range(path: PathBuf, first: usize, length: usize) -> Body {
     let pieces = stream::try_unfold((path, first, length), |(path, at, left)| async move {
         if left == 0 {

@@ -1,4 +1,4 @@
-//! What holds for every operation of the description, added once: unique ids, the media type of refusals, bounds of
+//! The parts that all operations of the API description share: unique ids, the media type of refusals, bounds of
 //! parameters, and the refusal of unknown ones.
 
 use lineside_formats::Format;
@@ -11,12 +11,12 @@ use crate::reports::ReportVerdict;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// The addresses of files, to which clients append a changing value so that no cache answers.
+/// Prefixes of addresses of files, to which clients append a changing value to bypass caches.
 const FILES: [&str; 6] = ["/proxy/", "/resource/", "/gtfs/", "/gtfs-rt/", "/gbfs/", "/geojson/"];
-/// The name of that value, as jQuery sends it.
+/// Name of that parameter, as jQuery sends it.
 const CACHE_BUSTER: &str = "_";
 
-/// What each tag holds, in the order in which a reader meets them.
+/// The tags in reading order, each with its description.
 const TAGS: [(&str, &str); 7] = [
     ("catalog", "Feeds, stops, vehicles and departures as JSON, with reports and availability."),
     ("changes", "Every change as it happens, and the state that changes start from."),
@@ -27,7 +27,7 @@ const TAGS: [(&str, &str); 7] = [
     ("admin", "For admins: feeds, history, configuration and profiles."),
 ];
 
-/// Completes the description that the handlers' own attributes make.
+/// Completes the description that is generated from the handlers' attributes.
 pub(super) fn complete_document(mut document: Value) -> Value {
     document["servers"] = json!([{ "url": "/", "description": "This server" }]);
     let tags = TAGS.map(|(name, text)| json!({ "name": name, "description": text }));
@@ -67,15 +67,15 @@ fn finish_operation(path: &str, method: &str, operation: &mut Map<String, Value>
     }
 }
 
-/// Such as `get_feeds_id_delays` for `GET /api/v1/feeds/{id}/delays`. Two operations have the same id only if they have
-/// the same address.
+/// Returns an id such as `get_feeds_id_delays` for `GET /api/v1/feeds/{id}/delays`. Ids are unique because method and
+/// address are.
 fn operation_id(path: &str, method: &str) -> String {
     let path = path.strip_prefix("/api/v1").unwrap_or(path);
     let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
     words.filter(|word| !word.is_empty()).fold(method.to_owned(), |id, word| id + "_" + word)
 }
 
-/// Refusals are JSON of a media type of their own (RFC 9457).
+/// Sets the media type of refusals, which have one of their own (RFC 9457).
 fn set_problem_media_type(response: &mut Value) {
     const PROBLEM: &str = "#/components/schemas/Problem";
     let Some(content) = response.get_mut("content").and_then(Value::as_object_mut) else { return };
@@ -87,7 +87,7 @@ fn set_problem_media_type(response: &mut Value) {
     }
 }
 
-/// Each address that is read refuses unknown parameters before its handler runs.
+/// Documents the refusal of unknown parameters, which precedes every GET handler.
 fn document_bad_parameters(responses: &mut Value) {
     let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
     let refused = responses.as_object_mut().map(|responses| {
@@ -109,7 +109,7 @@ fn document_bad_parameters(responses: &mut Value) {
     }
 }
 
-/// Adds what a value of this parameter must be, beside its type.
+/// Adds the bounds of a parameter's value to its type.
 fn add_bounds(path: &str, parameter: &mut Value) {
     let name = parameter["name"].as_str().unwrap_or_default();
     let bounds = match parameter["in"].as_str() {
@@ -118,7 +118,7 @@ fn add_bounds(path: &str, parameter: &mut Value) {
         _ => None,
     };
     let Some(schema) = parameter.get_mut("schema").and_then(Value::as_object_mut) else { return };
-    // A parameter that is left out is absent, never null.
+    // An omitted parameter is absent, never null.
     if let Some(Value::Array(types)) = schema.get("type") {
         let first = types.iter().find(|kind| *kind != "null").cloned();
         schema.extend(first.map(|kind| ("type".to_owned(), kind)));

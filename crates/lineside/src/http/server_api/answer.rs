@@ -1,4 +1,4 @@
-//! An answer: `result` or `error`, with the codes that clients are told too.
+//! Replies of the server API: `result` or `error`, with the error codes of the client protocol.
 
 use std::fmt::Display;
 
@@ -11,22 +11,22 @@ use utoipa::ToSchema;
 
 use crate::http::errors::Refusal;
 
-/// What every method replies: one of the two.
+/// Reply of a server API method
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ApiReply<T> {
-    /// It was done.
+    /// The result of a successful call.
     Result(T),
-    /// It was not.
+    /// The error of a failed call.
     Error(ApiError),
 }
 
-/// Why a call was not answered as asked.
+/// Error of a server API call
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct ApiError {
-    /// Centrifugo's number.
+    /// Centrifugo's error code.
     code: u32,
-    /// What is wrong, in words.
+    /// The error in words.
     message: Box<str>,
 }
 
@@ -88,7 +88,7 @@ impl From<HistoryError> for ApiError {
     }
 }
 
-/// A channel that the server API reaches.
+/// Parses the name of an `app/` channel, the only kind that the server API may use.
 pub(super) fn parse_app_channel(name: &str) -> Result<Channel, ApiError> {
     let channel = Channel::parse_name(name)?;
     if name.starts_with(lineside_hub::APP_PREFIX) {
@@ -98,7 +98,7 @@ pub(super) fn parse_app_channel(name: &str) -> Result<Channel, ApiError> {
     }
 }
 
-/// What a handler gives.
+/// The reply of a handler.
 pub(super) type Answered<T> = Result<Json<ApiReply<T>>, CallRefusal>;
 
 pub(super) fn wrap_result<T>(result: Result<T, ApiError>) -> Answered<T> {
@@ -114,12 +114,12 @@ impl<T> From<Result<T, ApiError>> for ApiReply<T> {
     }
 }
 
-/// A call that was not even begun.
+/// A call that failed before its handler ran.
 #[derive(Debug)]
 pub(super) enum CallRefusal {
-    /// As all others are refused.
+    /// A refusal as on all other addresses.
     Plainly(Refusal),
-    /// In the words of this API.
+    /// An error in the format of this API.
     Call(ApiError),
 }
 

@@ -1,4 +1,4 @@
-//! A call: the key first, then the body, then what it asks for.
+//! A server API call: checks the key first, then reads and parses the body.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -13,10 +13,10 @@ use crate::http::errors::Refusal;
 use crate::http::limits;
 use crate::timeout::run_within;
 
-/// Where the key stands; `Authorization: apikey <key>` does as well.
+/// Header with the key; `Authorization: apikey <key>` is accepted as well.
 const API_KEY: &str = "x-api-key";
 
-/// A request that may be answered.
+/// The parsed body of an authorized call.
 pub(super) struct ApiCall<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for ApiCall<T> {
@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequest<App> for ApiCall<T> {
     }
 }
 
-/// Checks the key that a call shows.
+/// Checks the API key of a call.
 fn check_api_key(request: &Request, app: &App) -> Result<(), Refusal> {
     let headers = request.headers();
     let shown = headers.get(API_KEY).map(http::HeaderValue::as_bytes);

@@ -1,4 +1,4 @@
-//! `disconnect`: closes connections of a user.
+//! `disconnect`: closes the connections of a user.
 
 use axum::extract::State;
 use lineside_hub::DisconnectOrder;
@@ -12,13 +12,13 @@ use super::call::ApiCall;
 use crate::app::App;
 use crate::http::errors::Problem;
 
-/// What is told when nothing else is said: clients do not come back by themselves after it.
+/// Default close code and reason: clients do not reconnect by themselves after it.
 const FORCED: (u16, &str) = (3503, "force disconnect");
-/// Close codes that an operator may give; up to 3999 they are the protocol's, beyond the operator's own.
+/// Close codes that an operator may use: those up to 3999 belong to the protocol, the others to the operator.
 const CODES: std::ops::RangeInclusive<u16> = 3000..=4999;
-/// A close frame has room for so many bytes of reason.
+/// Longest reason that fits into a close frame, in bytes.
 const REASON_BYTES_MAX: usize = 123;
-/// Connections that one call may spare.
+/// Largest number of connections on one call's whitelist.
 const SPARED_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -27,36 +27,36 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 #[derive(Deserialize, ToSchema)]
 struct DisconnectCall {
-    /// Whose connections.
+    /// The user whose connections are closed.
     user: String,
-    /// Only the connection with this id.
+    /// Closes only the connection with this id.
     #[serde(default)]
     client: String,
-    /// But not those with these ids.
+    /// Ids of connections that stay open.
     #[serde(default)]
     whitelist: Vec<String>,
-    /// What the clients are told.
+    /// The close code and reason sent to the clients.
     disconnect: Option<DisconnectReason>,
 }
 
-/// How a connection is closed.
+/// Close code and reason of a connection
 #[derive(Deserialize, ToSchema)]
 struct DisconnectReason {
-    /// 3000 to 4999; after 3500 to 3999 and 4500 to 4999 clients do not come back by themselves.
+    /// 3000 to 4999; after 3500 to 3999 and 4500 to 4999 clients do not reconnect by themselves.
     code: u16,
-    /// At most 123 bytes.
+    /// The reason, at most 123 bytes.
     #[serde(default)]
     reason: String,
 }
 
-/// Nothing to tell.
+/// An empty result
 #[derive(Debug, Serialize, ToSchema)]
 struct DisconnectResult {}
 
-/// Close connections of a user
+/// Closes the connections of a user
 ///
-/// Those over WebSocket, and event streams unless one connection is named. A stream's client comes back by itself, as long
-/// as its token is good.
+/// This closes WebSockets, and event streams unless `client` is given. A stream's client reconnects by itself as long
+/// as its token is valid.
 #[utoipa::path(
     post, path = "/api/disconnect", tag = "server API", request_body = DisconnectCall,
     responses(

@@ -1,4 +1,4 @@
-//! `history`: what was published into a channel lately.
+//! `history`: the recent publications of a channel.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 struct HistoryCall {
     /// The channel.
     channel: String,
-    /// Most publications; -1 for all, 0, which is the default, for the position alone.
+    /// Largest number of publications; -1 for all; 0, the default, returns only the position.
     #[serde(default)]
     limit: i64,
-    /// Only what came after it, or in reverse before it.
+    /// Returns only publications after this position, or in reverse before it.
     since: Option<ChannelPosition>,
     /// Newest first.
     #[serde(default)]
@@ -41,34 +41,34 @@ struct ChannelPosition {
     /// The offset.
     #[serde(default)]
     offset: u64,
-    /// The life of the sequence that the offset belongs to.
+    /// The epoch that the offset belongs to.
     #[serde(default)]
     epoch: String,
 }
 
-/// A channel's past, and where it is.
+/// Recent publications of a channel, and its current position
 #[derive(Debug, Serialize, ToSchema)]
 struct HistoryResult {
-    /// At most so many as fit into 16 MiB.
+    /// The publications, as many as fit into 16 MiB.
     publications: Vec<PublicationItem>,
     /// The newest offset.
     offset: u64,
-    /// The life of the sequence.
+    /// The epoch of the offsets.
     epoch: String,
 }
 
-/// Something that was published.
+/// A publication
 #[derive(Debug, Serialize, ToSchema)]
 struct PublicationItem {
     /// The data.
     #[schema(value_type = Object)]
     data: Option<Box<RawValue>>,
-    /// Its place.
+    /// Its offset.
     offset: u64,
-    /// The client that published it; absent when it was this API.
+    /// The client that published it; absent if the server API did.
     #[serde(skip_serializing_if = "Option::is_none")]
     info: Option<ClientInfo>,
-    /// The publisher's names and values.
+    /// The publisher's tags.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     tags: BTreeMap<Box<str>, Box<str>>,
 }
@@ -85,7 +85,7 @@ impl From<&Publication> for PublicationItem {
     }
 }
 
-/// What was published lately
+/// Returns the recent publications of a channel
 #[utoipa::path(
     post, path = "/api/history", tag = "server API", request_body = HistoryCall,
     responses(
@@ -100,7 +100,7 @@ async fn get_history(
     let ApiCall(HistoryCall { channel, limit, since, reverse }) = call;
     wrap_result(parse_app_channel(&channel).and_then(|channel| {
         let since = since.map(ChannelPosition::parse_position).transpose()?;
-        // Below zero means all.
+        // A negative limit means all.
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let request = HistoryQuery { limit, since, reverse };
         let history = app.hub().read_history(&channel, request).map_err(ApiError::from)?;

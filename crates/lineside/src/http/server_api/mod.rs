@@ -1,8 +1,8 @@
-//! The server API: the operator's own back end publishes into `app/…`, and asks who is there.
+//! The server API: the operator's back end publishes into `app/…` channels, and reads their presence and history.
 //!
-//! Requests and replies are those of Centrifugo's HTTP API, so that its client libraries serve: `POST` with JSON and a
-//! key, 200 with `result` or `error`. It reaches the operator's own channels only; what producers
-//! say, nobody else can.
+//! Requests and replies are those of Centrifugo's HTTP API, so that its client libraries work: `POST` with JSON and a
+//! key, 200 with `result` or `error`. The API reaches the operator's own channels only; nothing but the producers' data
+//! is published in the others.
 
 mod answer;
 mod call;

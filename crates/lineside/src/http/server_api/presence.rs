@@ -1,4 +1,4 @@
-//! `presence` and `presence_stats`: who is in a channel, and how many.
+//! `presence` and `presence_stats`: the clients in a channel, and their number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 struct PresenceCall {
     /// The channel.
     channel: String,
-    /// Most clients in the reply; 10,000 at most, which is the default.
+    /// Largest number of clients in the reply; 10,000 is the maximum and the default.
     limit: Option<usize>,
-    /// Where an earlier reply said that the next page begins.
+    /// The `next` of the previous page.
     #[serde(default)]
     from: u32,
 }
@@ -38,39 +38,39 @@ struct PresenceStatsCall {
     channel: String,
 }
 
-/// Who is there.
+/// The clients in a channel
 #[derive(Debug, Serialize, ToSchema)]
 struct PresenceResult {
-    /// By the connections' ids.
+    /// Clients by the ids of their connections.
     presence: BTreeMap<Box<str>, ClientInfo>,
-    /// Where the next page begins; absent on the last one.
+    /// Start of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u32>,
 }
 
-/// A client, as others may know it.
+/// A client, as visible to others
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ClientInfo {
     /// The connection's id.
     client: Box<str>,
-    /// The user; empty for nobody in particular.
+    /// The user; empty for an anonymous client.
     user: Box<str>,
-    /// What the connection's token says.
+    /// The `info` of the connection's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     conn_info: Option<Box<RawValue>>,
-    /// What the token for the channel says.
+    /// The `info` of the channel's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     chan_info: Option<Box<RawValue>>,
 }
 
-/// How many are there.
+/// The number of clients in a channel
 #[derive(Debug, Serialize, ToSchema)]
 struct PresenceStatsResult {
-    /// Connections.
+    /// Number of connections.
     num_clients: usize,
-    /// Users, each counted once.
+    /// Number of users, each counted once.
     num_users: usize,
 }
 
@@ -86,7 +86,7 @@ impl From<&PresenceMember> for ClientInfo {
     }
 }
 
-/// Who is in a channel
+/// Lists the clients in a channel
 #[utoipa::path(
     post, path = "/api/presence", tag = "server API", request_body = PresenceCall,
     responses(
@@ -108,7 +108,7 @@ async fn get_presence(
     }))
 }
 
-/// How many are in a channel
+/// Counts the clients in a channel
 #[utoipa::path(
     post, path = "/api/presence_stats", tag = "server API", request_body = PresenceStatsCall,
     responses(

@@ -1,4 +1,4 @@
-//! `publish` and `broadcast`: the same data into one channel, or into many.
+//! `publish` and `broadcast`: publish data into one channel, or into many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::app::App;
 use crate::http::errors::Problem;
 use crate::json;
 
-/// Channels of one broadcast.
+/// Largest number of channels of one broadcast.
 const CHANNELS_MAX: usize = 1_000;
-/// Tags of one publication.
+/// Largest number of tags of one publication.
 const TAGS_MAX: usize = 64;
-/// Longest idempotency key.
+/// Longest idempotency key, in bytes.
 const KEY_BYTES_MAX: usize = 256;
-/// How long an idempotency key is remembered, and how many are.
+/// Limits on remembered idempotency keys.
 const REMEMBERED: CacheLimits =
     CacheLimits { entries: 100_000, weight: 64 << 20, age: Some(Duration::from_secs(300)) };
 
@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(publish)).routes(routes!(broadcast))
 }
 
-/// Publications that were asked for with a key, so that they are not made twice.
+/// Recent publications by channel and idempotency key, so that none is made twice.
 pub(crate) struct IdempotencyCache(
     LoadingCache<(Box<str>, Box<str>), Option<PublishedPosition>, PublishError>,
 );
@@ -53,13 +53,13 @@ impl std::fmt::Debug for IdempotencyCache {
 }
 
 impl IdempotencyCache {
-    /// Forgets keys that were shown long ago.
+    /// Evicts expired keys. `now` is the clock's monotonic time.
     pub(crate) fn evict_expired(&self, now: Duration) {
         self.0.sweep_aged(now);
     }
 }
 
-/// What is published, as it was asked for.
+/// The content of a publication, as received.
 struct PublishContent {
     data: Option<Box<RawValue>>,
     b64data: Option<String>,
@@ -69,8 +69,8 @@ struct PublishContent {
     version: u64,
 }
 
-// A call that says where to, and what. The content is written out in each, because a flattened part would be read by way
-// of values, which keep neither the order of keys nor all digits of a number.
+// Defines a call with its target and content. The content's fields are repeated in each call, because serde would read
+// a flattened struct through values, which preserve neither the order of keys nor all digits of a number.
 macro_rules! call_with_content {
     ($call:ident, $(#[$about:meta])* $to:ident: $type:ty) => {
         #[derive(Deserialize, ToSchema)]
@@ -82,16 +82,16 @@ macro_rules! call_with_content {
             data: Option<Box<RawValue>>,
             /// JSON in base 64, instead of `data`.
             b64data: Option<String>,
-            /// Deliver it, but keep it out of the channel's history.
+            /// Delivers the publication without adding it to the channel's history.
             #[serde(default)]
             skip_history: bool,
             /// Names and values for subscribers, at most 64.
             #[serde(default)]
             tags: BTreeMap<String, String>,
-            /// With the same key within five minutes nothing is published again.
+            /// A repeated call with the same key within five minutes publishes nothing.
             #[serde(default)]
             idempotency_key: String,
-            /// Not offered: publications are never compared with the last one's version.
+            /// Not supported: must be 0.
             #[serde(default)]
             version: u64,
         }
@@ -116,38 +116,38 @@ call_with_content!(BroadcastCall,
     channels: Vec<String>
 );
 
-/// Where something was published.
+/// The position of a publication
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 struct PublishResult {
-    /// Its offset; absent where nobody listens and nothing is kept.
+    /// The position; absent if the channel has no subscribers and no history.
     #[serde(flatten)]
     place: Option<PublishedPosition>,
 }
 
-/// A place in a channel's sequence.
+/// A position in a channel
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct PublishedPosition {
     /// The offset.
     offset: u64,
-    /// The life of the sequence that the offset belongs to.
+    /// The epoch that the offset belongs to.
     epoch: String,
 }
 
-/// What a broadcast did, channel by channel.
+/// The results of a broadcast, by channel
 #[derive(Debug, Serialize, ToSchema)]
 struct BroadcastResult {
-    /// As many as channels, in their order.
+    /// One reply per channel, in the order of the channels.
     responses: Vec<ApiReply<PublishResult>>,
 }
 
-/// What goes into each channel, checked.
+/// A validated publication.
 struct ValidPublication {
     data: Bytes,
     extras: PublicationExtras,
     key: Box<str>,
 }
 
-/// Publish into a channel
+/// Publishes into a channel
 #[utoipa::path(
     post, path = "/api/publish", tag = "server API", request_body = PublishCall,
     responses(
@@ -162,7 +162,7 @@ async fn publish(State(app): State<App>, call: ApiCall<PublishCall>) -> Answered
     }))
 }
 
-/// Publish the same into many channels
+/// Publishes the same data into many channels
 #[utoipa::path(
     post, path = "/api/broadcast", tag = "server API", request_body = BroadcastCall,
     responses(

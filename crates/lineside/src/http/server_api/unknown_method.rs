@@ -1,4 +1,5 @@
-//! Methods of Centrifugo that this server does not have, such as `batch`, `channels`, `info` and `unsubscribe`.
+//! The methods of Centrifugo's API that this server does not implement, such as `batch`, `channels`, `info` and
+//! `unsubscribe`.
 
 use lineside_wire::centrifuge::codes;
 use serde_json::Value;
@@ -6,7 +7,7 @@ use serde_json::Value;
 use super::answer::{Answered, ApiError, wrap_result};
 use super::call::ApiCall;
 
-/// Refuses a method as Centrifugo refuses one that it does not know, so that its client libraries report an error of the API.
+/// Refuses an unknown method as Centrifugo does, so that its client libraries report an API error.
 pub(super) async fn refuse_method(_: ApiCall<Value>) -> Answered<()> {
     wrap_result(Err(ApiError::from(&codes::METHOD_NOT_FOUND)))
 }

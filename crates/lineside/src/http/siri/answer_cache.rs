@@ -1,4 +1,4 @@
-//! What is remembered between questions: answers that were given at this state, and what those know who ask again.
+//! The caches of SIRI replies: replies for the current state, and the positions of requestors that poll for changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::app::App;
 use crate::http::Refusal;
 use crate::http::blocking::run_blocking;
 
-/// Answers that are kept for the next who asks the same at the same state.
+/// Limits on cached replies to a query at a state.
 const ANSWERS: CacheLimits =
     CacheLimits { entries: 10_000, weight: 64 << 20, age: Some(Duration::from_secs(60)) };
-/// Who asks again, for as long as the Nordic form promises. What each knows takes some bytes a network.
+/// Limits on remembered requestors; the Nordic form promises them ten minutes. A position takes some bytes per network.
 const REQUESTORS: CacheLimits =
     CacheLimits { entries: 20_000, weight: 16 << 20, age: Some(Duration::from_secs(600)) };
 
-/// A question at a state.
+/// A query at a state of the networks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct AnswerKey {
     subject: QuerySubject,
@@ -35,22 +35,22 @@ struct AnswerKey {
     scene: (UnixMillis, Vec<(Epoch, u64, UnixMillis)>),
 }
 
-/// Who asks what.
+/// A requestor of changes, and its query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Requestor {
     pub(super) id: RequestorId,
     pub(super) service: SiriOutput,
-    /// Another question is another requestor's: what was passed over for the one may be wanted for the other.
+    /// The query is part of the key: records that one query excludes may be wanted by another.
     pub(super) asked: SiriQuery,
 }
 
-/// What a client calls itself.
+/// The identity of a requestor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum RequestorId {
-    /// `requestorId` of an address: a name that nobody else uses.
+    /// `requestorId` of an address: a name that no other client uses.
     Name(String),
-    /// `RequestorRef` of a posted request. Programs have the same one wherever they run, so the client's address is part
-    /// of it.
+    /// `RequestorRef` of a posted request. Programs send the same one wherever they run, so the client's address is
+    /// part of the identity.
     Posted { name: String, client: IpAddr, form: SiriEncoding },
 }
 
@@ -63,15 +63,15 @@ impl RequestorId {
 }
 
 impl Requestor {
-    /// The requestor of a question. How many records are wanted at once and what the request is called may differ from
-    /// request to request.
+    /// Creates the key of a query. The number of records per reply and the message identifier may differ between
+    /// requests.
     pub(super) fn new(id: RequestorId, service: SiriOutput, asked: &SiriQuery) -> Self {
         let asked = SiriQuery { most: None, message_ref: None, ..asked.clone() };
         Self { id, service, asked }
     }
 }
 
-/// An answer, ready to be sent.
+/// An encoded reply.
 #[derive(Clone, Debug)]
 pub(super) struct EncodedAnswer {
     pub(super) bytes: Bytes,
@@ -79,7 +79,7 @@ pub(super) struct EncodedAnswer {
     pub(super) is_fault: bool,
 }
 
-/// Kept answers and known requestors.
+/// The cached replies and the remembered requestors.
 pub(crate) struct AnswerCache {
     answers: LoadingCache<Arc<AnswerKey>, EncodedAnswer, Refusal>,
     requestors: LoadingCache<Arc<Requestor>, Known>,
@@ -112,13 +112,13 @@ impl std::fmt::Debug for AnswerCache {
 }
 
 impl AnswerCache {
-    /// Lets go of what is old. `now` is the clock's monotonic time.
+    /// Evicts expired entries. `now` is the clock's monotonic time.
     pub(crate) fn evict_expired(&self, now: Duration) {
         self.answers.sweep_aged(now);
         self.requestors.sweep_aged(now);
     }
 
-    /// The answer to a question, made once for all who ask it at this state, away from the threads that serve sockets.
+    /// Returns the reply to a query, built once for all requests at this state, off the socket threads.
     pub(super) async fn find_or_make(
         &self,
         app: &App,
@@ -145,12 +145,12 @@ impl AnswerCache {
         self.answers.load(Arc::new(key), make).await
     }
 
-    /// What one who asks again knows; nothing the first time.
+    /// Returns a requestor's position; empty at its first request.
     pub(super) fn find_known(&self, requestor: &Arc<Requestor>) -> Known {
         self.requestors.pin().get(requestor).cloned().unwrap_or_default()
     }
 
-    /// Remembers what one who asks again has been told.
+    /// Stores a requestor's position after a reply.
     pub(super) fn store_known(&self, requestor: Arc<Requestor>, known: Known) {
         self.requestors.insert(requestor, known);
     }
@@ -170,7 +170,7 @@ mod tests {
             let requestor = Requestor::new(RequestorId::Name("me".to_owned()), service, &asked);
             desk.store_known(Arc::new(requestor), Known::new());
         }
-        // A thousand questions of 30 KB and more.
+        // The thousand queries have more than 30 KB each.
         assert!((100..600).contains(&desk.requestors.len()), "{}", desk.requestors.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Answers: a question and the networks become one message.
+//! SIRI replies: a query and the networks become one message.
 
 use std::sync::Arc;
 
@@ -26,35 +26,35 @@ use crate::http::limits::{
     SIRI_WHOLE_BYTES_MAX,
 };
 
-/// The version of SIRI that answers are of.
+/// The SIRI version of replies.
 const VERSION: &str = "2.1";
-/// What answers call the one who makes them.
+/// `ProducerRef` of replies.
 pub(super) const PRODUCER: &str = env!("CARGO_PKG_NAME");
 
-/// What one who asks again knows: of each network the number of the last record that it was told, and how far ahead.
+/// A consumer's position: for each network the number of the last record that it received, and the preview horizon.
 pub(super) type Known = Vec<(Epoch, ConsumerPosition)>;
 
-/// How often there may be something new.
+/// `ShortestPossibleCycle`: the interval at which there may be changes.
 const CYCLE: DurationSeconds = DurationSeconds(BOARD_TICK.as_secs() as i32);
 
-/// Journeys, vehicles or situations, and what those know who have read them.
+/// A delivery of journeys, vehicles or situations, and the position of its consumer afterwards.
 #[derive(Debug)]
 pub(super) struct DeliveredRecords {
     pub(super) delivery: ServiceDelivery,
     pub(super) known: Known,
 }
 
-/// How much one answer may hold.
+/// The size limit of one reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnswerLimit {
     pub(super) records: usize,
-    /// Bytes of XML, as far as they can be estimated before anything is written.
+    /// Estimated bytes of XML.
     pub(super) bytes: usize,
 }
 
 impl AnswerLimit {
-    /// The room of a whole answer. Journeys and situations have no number: a client that does not say its name cannot come back
-    /// for the rest.
+    /// Returns the limit of a complete reply. Journeys and situations have no limit on their number: a client without a
+    /// name cannot request the rest.
     pub(super) fn for_whole(subject: QuerySubject) -> Self {
         let records = match subject {
             QuerySubject::Records(SiriOutput::VehicleMonitoring) => SIRI_VEHICLES_MAX,
@@ -68,7 +68,7 @@ impl AnswerLimit {
     }
 }
 
-/// The answer to a question that stands by itself, as a message; at fault it says why.
+/// Builds the complete reply to a query; an error is a message with the fault.
 pub(super) fn answer_message(
     scene: &SiriSnapshot,
     subject: QuerySubject,
@@ -90,14 +90,14 @@ pub(super) fn answer_message(
     made.map_err(|fault| refusal_message(scene, subject, asked, &fault))
 }
 
-/// The message that says why a question is not answered.
+/// Builds the message that refuses a query.
 pub(super) fn refusal_message(
     scene: &SiriSnapshot,
     subject: QuerySubject,
     asked: &SiriQuery,
     fault: &SiriFault,
 ) -> SiriMessage {
-    // The schema has no place for the question's name in the answers of discovery.
+    // The schema of discovery replies has no element for the request's identifier.
     let head = || fault_head(scene, None, fault);
     match subject {
         QuerySubject::Lines => wrap_payload(MessagePayload::LinesDelivery(LinesDelivery {
@@ -117,7 +117,7 @@ pub(super) fn refusal_message(
     }
 }
 
-/// How many records a part of an answer may hold; the client asks again for the next part.
+/// Returns the largest number of records in a part of a reply; the client requests the next part.
 pub(super) fn part_records_max(service: SiriOutput) -> usize {
     match service {
         SiriOutput::VehicleMonitoring => SIRI_VEHICLES_MAX,
@@ -125,10 +125,10 @@ pub(super) fn part_records_max(service: SiriOutput) -> usize {
     }
 }
 
-/// The delivery of one service that holds the whole answer, with nothing around it. `room` says how much it may hold.
+/// Builds the delivery of one service with all records of the query, without the envelope. `room` limits its size.
 ///
 /// # Errors
-/// A fault where there is more than that: to ask again would give the same once more.
+/// Returns a fault if there are more records: another request would return the same ones.
 pub(super) fn build_delivery(
     scene: &SiriSnapshot,
     subject: QuerySubject,
@@ -144,7 +144,8 @@ pub(super) fn build_delivery(
     }
 }
 
-/// All wanted records, or as many as the client asks for. It cannot ask for the rest, so `MoreData` is never said.
+/// Finds all wanted records, or as many as the client asks for. The client cannot request the rest, so `MoreData` is
+/// never set.
 fn find_all_records(
     scene: &SiriSnapshot,
     service: SiriOutput,
@@ -169,10 +170,11 @@ fn too_many_records(left: &str) -> SiriFault {
     ))
 }
 
-/// The wanted records that are newer than what is known, at most `most` of them and as many as are asked for.
+/// Finds the wanted records after the client's position, at most `most` of them and at most as many as the query
+/// allows.
 ///
 /// # Errors
-/// A fault where none are asked for: such an answer would never come to an end.
+/// Returns a fault if the query allows none: the client would poll forever.
 pub(super) fn find_records(
     scene: &SiriSnapshot,
     service: SiriOutput,
@@ -192,7 +194,7 @@ pub(super) fn find_records(
     Ok(told)
 }
 
-/// Records of each network of a scene, in its order.
+/// The selected records of each network, in the snapshot's order.
 struct SelectedRecords<'a> {
     records: Vec<Vec<&'a Arc<Record>>>,
     known: Known,
@@ -223,7 +225,7 @@ fn select_records<'a>(
     Ok(all)
 }
 
-/// Makes a delivery of records; none where they have more than `bytes_max` bytes.
+/// Builds a delivery of records; `None` if they exceed `bytes_max` bytes.
 fn deliver_records(
     scene: &SiriSnapshot,
     service: SiriOutput,
@@ -245,7 +247,7 @@ fn deliver_records(
     })
 }
 
-/// A hash of which wanted records there are, whatever they say.
+/// Hashes the ids of the wanted records, independent of their contents.
 pub(super) fn hash_record_ids(
     scene: &SiriSnapshot,
     service: SiriOutput,
@@ -275,7 +277,7 @@ pub(super) fn hash_record_ids(
     Ok(hash.digest128())
 }
 
-/// The delivery of a service with its elements.
+/// Wraps elements in the delivery of their service.
 fn wrap_elements(
     scene: &SiriSnapshot,
     service: SiriOutput,
@@ -290,7 +292,7 @@ fn wrap_elements(
                 version_ref: None,
                 estimated_vehicle_journeys: elements.journeys,
             };
-            // A frame without journeys is none.
+            // Omits a frame without journeys.
             let frames = match frame.estimated_vehicle_journeys.is_empty() {
                 true => Vec::new(),
                 false => vec![frame],
@@ -317,7 +319,7 @@ fn wrap_elements(
     delivery
 }
 
-/// All wanted visits. To ask again would give the same once more, so `MoreData` is never said.
+/// Finds all wanted visits. Another request would return the same ones, so `MoreData` is never set.
 fn find_visits(
     scene: &SiriSnapshot,
     asked: &SiriQuery,
@@ -333,7 +335,7 @@ fn find_visits(
     Ok(delivery)
 }
 
-/// The wanted visits, the soonest first, at most `most` of them.
+/// Finds the wanted visits, the soonest first, at most `most` of them.
 pub(super) fn find_first_visits(
     scene: &SiriSnapshot,
     asked: &SiriQuery,
@@ -367,7 +369,7 @@ pub(super) fn find_first_visits(
     Ok(ServiceDelivery { stop_monitorings: vec![stop_monitoring], ..ServiceDelivery::default() })
 }
 
-/// About how many bytes of XML the records of a delivery take.
+/// Estimates the bytes of XML that a delivery's records take.
 pub(super) fn estimate_bytes(delivery: &ServiceDelivery) -> usize {
     let journeys = delivery.estimated_timetables.iter().flat_map(|it| it.journeys());
     let vehicles = delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities);
@@ -379,7 +381,7 @@ pub(super) fn estimate_bytes(delivery: &ServiceDelivery) -> usize {
         + visits.sum::<usize>() * size::VISIT_BYTES
 }
 
-/// How many journeys, vehicles, situations and visits a delivery holds.
+/// Counts the journeys, vehicles, situations, visits and cancellations of a delivery.
 pub(super) fn count_elements(delivery: &ServiceDelivery) -> usize {
     let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
     let vehicles = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
@@ -406,7 +408,7 @@ fn discover_stops(
     Ok(StopPointsDelivery { head: delivery_head(scene, None), annotated_stop_point_refs })
 }
 
-/// All of them, unless those are too many for one answer.
+/// Collects all items; returns a fault if they are too many for one reply.
 fn collect_at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>, SiriFault> {
     let some: Vec<T> = all.take(SIRI_DISCOVERED_MAX + 1).collect();
     if some.len() <= SIRI_DISCOVERED_MAX {
@@ -418,7 +420,7 @@ fn collect_at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>
     Err(SiriFault::too_many_records(fault))
 }
 
-/// What every delivery begins with.
+/// Builds the elements that every delivery begins with.
 fn delivery_head(scene: &SiriSnapshot, message_ref: Option<&str>) -> DeliveryHead {
     DeliveryHead {
         version: Some(VERSION.into()),
@@ -437,7 +439,7 @@ fn fault_head(scene: &SiriSnapshot, message_ref: Option<&str>, fault: &SiriFault
     }
 }
 
-/// The delivery of a service that says why there is none.
+/// Builds a service's delivery that contains only a fault.
 pub(super) fn fault_delivery(
     scene: &SiriSnapshot,
     subject: QuerySubject,
@@ -457,7 +459,7 @@ pub(super) fn fault_delivery(
     ServiceDelivery { status: Some(false), ..delivery }
 }
 
-/// A delivery with what is said about the whole answer.
+/// Wraps a delivery in a message, with the elements about the whole reply.
 pub(super) fn wrap_delivery(
     scene: &SiriSnapshot,
     message_ref: Option<&str>,
@@ -472,7 +474,7 @@ pub(super) fn wrap_delivery(
     }))
 }
 
-/// One thing as a message.
+/// Wraps a payload in a message.
 pub(super) fn wrap_payload(payload: MessagePayload) -> SiriMessage {
     SiriMessage { version: Some(VERSION.into()), payloads: vec![payload] }
 }

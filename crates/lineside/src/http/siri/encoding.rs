@@ -1,4 +1,4 @@
-//! How a message is written.
+//! The encodings of a SIRI message.
 
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use lineside_formats::siri::{SiriMessage, SoapExchange, encode_json, encode_soap
 use crate::http::encoding;
 use crate::http::reply::ReplyPreferences;
 
-/// XML by itself, in an envelope, or JSON.
+/// Plain XML, XML in a SOAP envelope, or JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SiriEncoding {
     Xml,
@@ -21,7 +21,7 @@ impl SiriEncoding {
         self.encode_exchange(message, SoapExchange::Answer)
     }
 
-    /// The same as what it is sent for.
+    /// Encodes a message for this kind of exchange.
     pub(super) fn encode_exchange(self, message: &SiriMessage, exchange: SoapExchange) -> Bytes {
         let text = match self {
             Self::Xml => encode_xml(message),
@@ -31,7 +31,7 @@ impl SiriEncoding {
         text.into()
     }
 
-    /// The same as news for a subscriber.
+    /// Encodes a message as a notification for a subscriber.
     pub(super) fn encode_notification(self, message: &SiriMessage) -> Bytes {
         self.encode_exchange(message, SoapExchange::Notification)
     }
@@ -39,13 +39,13 @@ impl SiriEncoding {
     pub(super) fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Xml => "application/xml",
-            // As version 1.1 of SOAP has it.
+            // The media type of SOAP 1.1.
             Self::Soap => "text/xml; charset=utf-8",
             Self::Json => "application/json",
         })
     }
 
-    /// The same in the coding that the client likes best.
+    /// Builds a reply in the content coding that the client prefers.
     pub(super) async fn reply_compressed(
         self,
         status: StatusCode,
@@ -67,7 +67,7 @@ impl SiriEncoding {
         response
     }
 
-    /// A message for one client and one moment.
+    /// Builds an uncached reply for one client.
     pub(super) fn build_reply(self, status: StatusCode, body: Bytes) -> Response {
         let headers = [
             (header::CONTENT_TYPE, self.content_type()),

@@ -1,9 +1,9 @@
-//! Why a question is not answered, as SIRI says it.
+//! SIRI faults: the reasons why a query is refused.
 
 use http::StatusCode;
 use lineside_formats::siri::ErrorCondition;
 
-/// A refusal in SIRI's terms. The names are those of the schema; a text says what to do.
+/// A refusal with an error name of the SIRI schema, and a text that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SiriFault {
     kind: &'static str,
@@ -11,44 +11,44 @@ pub(super) struct SiriFault {
 }
 
 impl SiriFault {
-    /// A parameter or element that cannot be read.
+    /// A parameter or element is invalid.
     pub(super) fn invalid_value(text: impl Into<String>) -> Self {
         Self { kind: "OtherError", text: text.into() }
     }
 
-    /// A reference to nothing, or to several things.
+    /// A reference is unknown or ambiguous.
     pub(super) fn bad_reference(text: impl Into<String>) -> Self {
         Self { kind: "InvalidDataReferencesError", text: text.into() }
     }
 
-    /// Something of SIRI that is not offered.
+    /// A part of SIRI is not implemented.
     pub(super) fn not_offered(text: impl Into<String>) -> Self {
         Self { kind: "CapabilityNotSupportedError", text: text.into() }
     }
 
-    /// More than one answer may hold.
+    /// The reply would exceed its limit.
     pub(super) fn too_many_records(text: impl Into<String>) -> Self {
         Self { kind: "AllowedResourceUsageExceededError", text: text.into() }
     }
 
-    /// Something that a stranger may not have us do.
+    /// The client may not do this.
     pub(super) fn not_allowed(text: impl Into<String>) -> Self {
         Self { kind: "AccessNotAllowedError", text: text.into() }
     }
 
-    /// A subscription that there is not.
+    /// There is no such subscription.
     pub(super) fn unknown_subscription(text: impl Into<String>) -> Self {
         Self { kind: "UnknownSubscriptionError", text: text.into() }
     }
 
-    /// The HTTP status of an answer that is this and nothing else.
+    /// HTTP status of a reply that consists of a fault.
     pub(super) const STATUS: StatusCode = StatusCode::BAD_REQUEST;
 
     pub(super) fn fault_text(&self) -> &str {
         &self.text
     }
 
-    /// The same as an element.
+    /// Converts the fault to its element.
     pub(super) fn error_condition(&self) -> ErrorCondition {
         ErrorCondition {
             kind: Some(self.kind.into()),

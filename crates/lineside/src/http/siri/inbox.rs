@@ -1,4 +1,4 @@
-//! Where producers that this server has subscribed to bring their news.
+//! The address to which producers post deliveries of this server's subscriptions.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,10 +27,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(receive_delivery))
 }
 
-/// No announcement is larger than this; what is, is not looked into here.
+/// Largest notification that is parsed here; larger messages are deliveries.
 const ANNOUNCEMENT_BYTES_MAX: usize = 16 * 1024;
 
-/// What is answered to a producer that announces news instead of bringing them.
+/// Returns the reply to a producer that announces data (`DataReadyNotification`) instead of sending them.
 fn acknowledge_announcement(app: &App, body: &[u8]) -> Option<Response> {
     if body.len() > ANNOUNCEMENT_BYTES_MAX {
         return None;
@@ -52,8 +52,8 @@ fn acknowledge_announcement(app: &App, body: &[u8]) -> Option<Response> {
     Some(form.build_reply(StatusCode::OK, form.encode_message(&acknowledged)))
 }
 
-/// A message as it comes, in no more memory than it is long. A region's first delivery may take its time over a slow line, so
-/// what is bounded is how long nothing more comes, and all of it.
+/// Reads a message into a buffer of its own length. A region's first delivery may take long over a slow line, so there
+/// is a timeout for the gap between two pieces, and one for the whole.
 async fn read_body(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes, Refusal> {
     let bad = |reason: String| Refusal::BadParameter { name: "body", reason: reason.into() };
     let declared = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
@@ -85,11 +85,11 @@ async fn read_body(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<By
     run_within(longest, all).await.ok_or_else(too_long)?
 }
 
-/// What a producer of SIRI brings by itself
+/// Receives a delivery from a SIRI producer
 ///
-/// The address, with its key, is what a producer is told when a feed subscribes to it. Deliveries, heartbeats, the end
-/// of a subscription and announcements are taken; 200 says that it will be read, and nothing of what it says. Who announces
-/// news is answered with a `DataReadyAcknowledgement`, and asked for them.
+/// The address, with its key, is sent to a producer when a feed subscribes. Deliveries, heartbeats, terminations and
+/// announcements are accepted; 200 means that the message is queued, whatever its content. An announcement of new data
+/// is answered with a `DataReadyAcknowledgement`, and the data are requested.
 #[utoipa::path(
     post, path = "/siri/inbox/{feed}", tag = "formats",
     params(
@@ -110,7 +110,7 @@ async fn receive_delivery(
     parameters: QueryParameters,
     request: Request,
 ) -> Result<Response, Refusal> {
-    // Who has no key learns nothing, not even which feeds there are, and nothing of what it sends is read.
+    // A request without a valid key learns nothing, not even that a feed exists, and its body is not read.
     let mut keys = parameters.all_values("key");
     let (Some(key), None) = (keys.next(), keys.next()) else { return Err(Refusal::UnknownPath) };
     let inbox = app.ingest().find_feed(&feed).and_then(|feed| feed.inbox());
@@ -130,7 +130,7 @@ async fn receive_delivery(
     if declared.lower() > SIRI_DELIVERY_BYTES_MAX as u64 {
         return Err(too_large());
     }
-    // Who does not say how much it brings may bring as much as that.
+    // A body of unknown length reserves the maximum.
     let room = inbox.reserve_bytes(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
     let room = room.map_err(|_| Refusal::Busy)?;
     let body = read_body(request.into_body(), too_large).await?;

@@ -1,4 +1,4 @@
-//! SIRI Lite as France asks: a service by its name, parameters in the address, JSON or XML by the ending.
+//! SIRI Lite in the French profile: a service by its name, parameters in the address, JSON or XML by the extension.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -46,7 +46,7 @@ async fn get_file(
     get_xml(state, Path(service.to_owned()), parameters, wants).await
 }
 
-/// Query parameters of every SIRI Lite service, for the OpenAPI description. [`Asked`] reads them, ignoring case.
+/// Query parameters of every SIRI Lite service, for the OpenAPI description. [`SiriQuery`] parses them, ignoring case.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "only the derived description is used")]
@@ -101,10 +101,10 @@ struct LiteParameters {
     message_identifier: Option<String>,
 }
 
-/// SIRI Lite, as JSON
+/// Returns a SIRI Lite service as JSON
 ///
-/// Capitals of parameters do not matter. `MonitoringRef`, `LineRef`, `OperatorRef`, `StopPointRef` and `VehicleRef` are
-/// ids, or `<feed>:<id>` where several feeds have the id.
+/// Parameter names are case-insensitive. `MonitoringRef`, `LineRef`, `OperatorRef`, `StopPointRef` and `VehicleRef` are
+/// ids, or `<feed>:<id>` if several feeds have the id.
 #[utoipa::path(
     get, path = "/siri/2.0/{service}.json", tag = "formats",
     params(
@@ -128,7 +128,7 @@ async fn get_json(
     answer_query(&app, &service, &parameters, &wants, SiriEncoding::Json).await
 }
 
-/// SIRI Lite, as XML
+/// Returns a SIRI Lite service as XML
 #[utoipa::path(
     get, path = "/siri/2.0/{service}.xml", tag = "formats",
     params(
@@ -170,7 +170,7 @@ async fn answer_query(
     Ok(reply_with_answer(app, &scene, answer, wants, form).await)
 }
 
-/// An answer as all who ask the same are given it.
+/// Replies with a cached answer.
 pub(super) async fn reply_with_answer(
     app: &App,
     scene: &SiriSnapshot,
@@ -188,7 +188,7 @@ pub(super) async fn reply_with_answer(
         .await
 }
 
-/// The answer to a question that cannot be read.
+/// Replies to a query with invalid parameters.
 pub(super) fn refuse_query(
     scene: &SiriSnapshot,
     subject: QuerySubject,

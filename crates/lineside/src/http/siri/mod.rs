@@ -1,7 +1,7 @@
-//! SIRI: what networks know, in the forms of the French profile (SIRI Lite, SOAP) and of the Nordic one.
+//! SIRI output of all networks, in the forms of the French profile (SIRI Lite, SOAP) and of the Nordic one.
 //!
-//! Every way of asking becomes one [`Asked`](asked::SiriQuery), and every answer is one message of `lineside_formats::siri`, so
-//! that the forms differ in nothing but their envelopes.
+//! Every form of request becomes one [`SiriQuery`](query::SiriQuery), and every reply is one message of
+//! `lineside_formats::siri`, so that the forms differ only in their envelopes.
 
 mod deliveries;
 mod query;

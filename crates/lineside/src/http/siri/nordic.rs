@@ -1,4 +1,4 @@
-//! The Nordic form: whoever gives a name is told everything first, and then only what changed.
+//! The Nordic form: a client with a `requestorId` first receives everything, and then only changes.
 
 use std::sync::Arc;
 
@@ -34,11 +34,11 @@ const SERVICES: [(&str, SiriOutput); 3] = [
     ("sx", SiriOutput::SituationExchange),
 ];
 
-/// SIRI in the Nordic form: everything, then changes
+/// Returns SIRI in the Nordic form: everything, then changes
 ///
-/// XML, or JSON by `Accept`. The first answer to a `requestorId` is everything, later ones hold only what changed since
-/// the one before; a client that does not ask for ten minutes is forgotten. `MoreData` is true while there is more: ask
-/// again at once. Without a `requestorId` an answer is whole, or refused where it would be too large.
+/// XML, or JSON by `Accept`. The first reply to a `requestorId` has everything, later ones only the changes since the
+/// previous reply; a client that makes no request for ten minutes is forgotten. While `MoreData` is true there is more:
+/// request again at once. Without a `requestorId` a reply is complete, or refused if it would be too large.
 #[utoipa::path(
     get, path = "/siri/rest/{service}", tag = "formats",
     params(
@@ -79,7 +79,7 @@ async fn get_service(
     Ok(response)
 }
 
-/// XML, unless JSON is asked for and XML is not.
+/// Returns XML, unless the client accepts JSON but not XML.
 fn negotiate_encoding(headers: &HeaderMap) -> SiriEncoding {
     let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
     let accepts = |kind| accepted.is_some_and(|accepted| accepted.contains(kind));
@@ -125,7 +125,8 @@ async fn answer_query(
     }
 }
 
-/// What one who asks again has not been told. Its name is not repeated: who knows it takes what is told to it.
+/// Replies with the changes since the requestor's last reply. The reply does not repeat the `requestorId`: a client
+/// that knows it could take the changes meant for its owner.
 async fn answer_changes(
     app: &App,
     scene: SiriSnapshot,
@@ -155,7 +156,7 @@ async fn answer_changes(
     });
     match made.await? {
         Ok((body, known)) => {
-            // Who asks for the head only has been told nothing.
+            // A HEAD request delivers no changes.
             if wants.wants_body() {
                 app.siri_answers().store_known(requestor, known);
             }

@@ -1,4 +1,4 @@
-//! A question, however it was put: as parameters of an address, or as an element of a request.
+//! A SIRI query, from the parameters of an address or from an element of a request.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,20 +17,20 @@ use super::snapshot::SiriSnapshot;
 use crate::http::limits::{SIRI_PREVIEW_MAX, SIRI_REF_BYTES_MAX, SIRI_REFS_MAX, SIRI_VISITS_MAX};
 use crate::http::parameters::QueryParameters;
 
-/// What is asked about.
+/// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum QuerySubject {
     /// Journeys, vehicles or situations.
     Records(SiriOutput),
-    /// Visits of a stop.
+    /// Visits at a stop.
     Visits,
-    /// Which lines there are.
+    /// The list of lines.
     Lines,
-    /// Which stops there are.
+    /// The list of stops.
     StopPoints,
 }
 
-/// A question as it was put; references still mean nothing.
+/// A parsed query with unresolved references.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct SiriQuery {
     pub(super) datasets: Vec<String>,
@@ -46,12 +46,12 @@ pub(super) struct SiriQuery {
     pub(super) start: Option<SiriTime>,
     pub(super) most: Option<u32>,
     pub(super) least_per_line: Option<u32>,
-    /// What the one who asks calls the question.
+    /// The requestor's `MessageIdentifier`.
     pub(super) message_ref: Option<String>,
 }
 
 impl SiriQuery {
-    /// Reads the parameters of an address; capitals of their names do not matter.
+    /// Parses the parameters of an address; their names are case-insensitive.
     pub(super) fn from_parameters(parameters: &QueryParameters) -> Result<Self, SiriFault> {
         let texts = |name| parse_texts(parameters, name);
         let text = |name| texts(name).map(|texts| texts.into_iter().next());
@@ -82,7 +82,7 @@ impl SiriQuery {
         })
     }
 
-    /// What the references mean.
+    /// Resolves the references to a filter of records.
     pub(super) fn resolve_references(
         &self,
         scene: &SiriSnapshot,
@@ -108,14 +108,14 @@ impl SiriQuery {
         })
     }
 
-    /// Reads what the address of a posted request narrows it to.
+    /// Parses the datasets to which a posted request's address limits it.
     pub(super) fn from_address(parameters: &QueryParameters) -> Result<Self, SiriFault> {
         let Self { datasets, excluded, .. } = Self::from_parameters(parameters)?;
         Ok(Self { datasets, excluded, ..Self::default() })
     }
 
-    /// Names a request for vehicles that has no name by its moment: readers of the British profile need
-    /// `RequestMessageRef`.
+    /// Sets the `MessageIdentifier` of a vehicle request without one to the snapshot's time: readers of the British
+    /// profile need `RequestMessageRef`.
     pub(super) fn name_vehicle_request(&mut self, scene: &SiriSnapshot, subject: QuerySubject) {
         if subject == QuerySubject::Records(SiriOutput::VehicleMonitoring)
             && self.message_ref.is_none()
@@ -124,7 +124,7 @@ impl SiriQuery {
         }
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns the size in memory, in bytes.
     pub(super) fn size_bytes(&self) -> usize {
         let Self { datasets, excluded, lines, operators, vehicles, stops, .. } = self;
         let Self { direction, monitoring_ref, destination, message_ref, .. } = self;
@@ -134,7 +134,7 @@ impl SiriQuery {
         size_of::<Self>() + texts.sum::<usize>()
     }
 
-    /// The stop that is monitored.
+    /// Returns the monitored stop.
     pub(super) fn monitored_stop(&self, scene: &SiriSnapshot) -> Result<ResolvedRef, SiriFault> {
         let Some(text) = &self.monitoring_ref else {
             return Err(SiriFault::invalid_value("MonitoringRef is missing: it says which stop"));
@@ -142,8 +142,8 @@ impl SiriQuery {
         self.resolve_reference(scene, RefKind::Stop, text)
     }
 
-    /// A line or the stop that nobody has so far, and that a network without a schedule may come to have; none where all of them
-    /// are known.
+    /// Returns a fault for a line or monitored stop that is unknown so far, but may come with a schedule that is not
+    /// loaded yet; `None` if all references are known.
     pub(super) fn find_unresolved(&self, scene: &SiriSnapshot) -> Option<SiriFault> {
         let lines = self.lines.iter().map(|text| (RefKind::Line, text));
         let stop = self.monitoring_ref.iter().map(|text| (RefKind::Stop, text));
@@ -159,7 +159,7 @@ impl SiriQuery {
         Some(SiriFault::bad_reference(text))
     }
 
-    /// What a reference means: first in the networks that are asked for, which settles an id that others have too.
+    /// Resolves a reference, first in the requested networks, which disambiguates an id that other networks have too.
     fn resolve_reference(
         &self,
         scene: &SiriSnapshot,
@@ -175,12 +175,12 @@ impl SiriQuery {
         }
     }
 
-    /// How far ahead visits are looked for.
+    /// Returns the time span ahead in which visits are listed.
     pub(super) fn preview_interval(&self) -> Duration {
         self.preview.map_or(lineside_ingest::limits::BOARD_HORIZON, clamp_preview)
     }
 
-    /// How many visits at most.
+    /// Returns the largest number of visits.
     pub(super) fn visits_max(&self) -> usize {
         let usual = lineside_ingest::limits::BOARD_DEPARTURES;
         self.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual).min(SIRI_VISITS_MAX)
@@ -191,7 +191,7 @@ fn clamp_preview(preview: DurationSeconds) -> Duration {
     Duration::from_secs(u64::try_from(preview.0).unwrap_or(0)).min(SIRI_PREVIEW_MAX)
 }
 
-/// All values of a parameter that are not empty, none of them longer than ids are.
+/// Returns all non-empty values of a parameter, if none exceeds the length of an id.
 fn parse_texts(parameters: &QueryParameters, name: &str) -> Result<Vec<String>, SiriFault> {
     let values = parameters.all_ignoring_case(name).filter(|value| !value.trim().is_empty());
     check_texts(name, values.map(|value| value.trim().to_owned()).collect())
@@ -210,7 +210,7 @@ fn check_texts(name: &str, texts: Vec<String>) -> Result<Vec<String>, SiriFault>
     Ok(texts)
 }
 
-/// Several in one, separated by commas; each of them once, in order.
+/// Splits comma-separated values; the result is sorted and without duplicates.
 fn split_list(name: &str, texts: &[String]) -> Result<Vec<String>, SiriFault> {
     let all = texts.iter().flat_map(|text| text.split(','));
     let all: BTreeSet<&str> = all.map(str::trim).filter(|text| !text.is_empty()).collect();
@@ -227,7 +227,7 @@ fn parse_preview(parameters: &QueryParameters) -> Result<Option<DurationSeconds>
 
 fn parse_start(parameters: &QueryParameters) -> Result<Option<SiriTime>, SiriFault> {
     let Some(text) = parameters.find_ignoring_case("StartTime") else { return Ok(None) };
-    // A plus that was not encoded arrives as a space.
+    // An unencoded plus arrives as a space.
     let time = SiriTime::parse_exact(&text.replace(' ', "+"));
     let fault = || {
         SiriFault::invalid_value(format!(
@@ -267,7 +267,7 @@ fn reference_fault(fault: RefError, kind: RefKind, text: &str) -> SiriFault {
     }
 }
 
-/// References and other texts of a request, bounded as parameters are.
+/// Collects references and other texts of a request, with the same limits as parameters.
 fn collect_texts<T: AsRef<str>>(
     name: &str,
     texts: impl IntoIterator<Item = T>,
@@ -279,7 +279,7 @@ fn collect_text<T: AsRef<str>>(name: &str, text: Option<T>) -> Result<Option<Str
     collect_texts(name, text).map(|texts| texts.into_iter().next())
 }
 
-/// What an element of a request asks.
+/// A request element that can be converted to a query.
 pub(super) trait QueryElement {
     fn to_query(&self) -> Result<SiriQuery, SiriFault>;
 }

@@ -1,5 +1,5 @@
-//! Requests that are posted: plain XML, or in the envelope of the French profile. The body says what is asked, and the
-//! answer comes as the question did.
+//! Posted requests: plain XML, or the SOAP envelope of the French profile. The body selects the service, and the reply
+//! has the request's encoding.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -45,11 +45,11 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
 }
 
-/// SIRI requests, plain or in an envelope of SOAP
+/// Answers a SIRI request, plain or in a SOAP envelope
 ///
-/// `ServiceRequest` for estimated timetables, vehicle monitoring, situation exchange and stop monitoring, `CheckStatus`,
-/// and the discovery of lines and stops. The answer comes in the same envelope. In plain XML a `RequestorRef` works as the
-/// `requestorId` of the Nordic form: the first answer is everything, later ones hold what changed since.
+/// `ServiceRequest` for estimated timetables, vehicle monitoring, situation exchange and stop monitoring,
+/// `CheckStatus`, and the discovery of lines and stops. The reply has the same envelope. In plain XML a `RequestorRef`
+/// works like the `requestorId` of the Nordic form: the first reply has everything, later ones only changes.
 #[utoipa::path(
     post, path = "/siri/services", tag = "formats",
     params(
@@ -98,20 +98,20 @@ async fn post_request(
     Ok(form.reply_compressed(status, body, &wants).await)
 }
 
-/// What the envelope calls a request for any services, whose answer is called by it too.
+/// SOAP operation of a request for any services; its reply has a name of its own.
 const SIRI_SERVICE: &str = "GetSiriService";
 
-/// A request that was read.
+/// A parsed posted request.
 #[derive(Debug)]
 pub(super) struct ParsedPost {
     pub(super) form: SiriEncoding,
-    /// What its answer is, in an envelope.
+    /// The kind of reply in a SOAP envelope.
     exchange: SoapExchange,
     pub(super) payload: MessagePayload,
 }
 
 impl ParsedPost {
-    /// Reads a request; where it cannot be read, what is answered.
+    /// Parses a request; the inner error is the reply to an invalid one.
     pub(super) async fn parse_request(
         app: &App,
         scene: &SiriSnapshot,
@@ -133,7 +133,7 @@ impl ParsedPost {
         Ok(posted.map_err(|fault| refusal_reply(scene, form, &fault)))
     }
 
-    /// What the client of a request for data calls itself, where it does.
+    /// Returns the identity of a data request's client, if the request names it.
     fn requestor_id(&self, client: IpAddr) -> Result<Option<RequestorId>, SiriFault> {
         let MessagePayload::ServiceRequest(request) = &self.payload else { return Ok(None) };
         let name = request.requestor_ref.as_deref().map(str::trim).filter(|it| !it.is_empty());
@@ -146,7 +146,7 @@ impl ParsedPost {
         Ok(Some(RequestorId::Posted { name, client, form }))
     }
 
-    /// The answer that was made, or why none is, as a reply.
+    /// Builds the reply from a message or a fault.
     pub(super) fn build_reply(
         &self,
         scene: &SiriSnapshot,
@@ -156,8 +156,8 @@ impl ParsedPost {
         self.form.build_reply(status, body)
     }
 
-    /// The same as status and body. An envelope has no answer to what it does not know, but faults; plain XML has a
-    /// delivery of no service.
+    /// Encodes a message or a fault as status and body. SOAP has faults for unknown requests; plain XML uses a delivery
+    /// without a service.
     fn encode_answer(
         &self,
         scene: &SiriSnapshot,
@@ -182,7 +182,7 @@ impl ParsedPost {
     }
 }
 
-/// The one thing that a body asks.
+/// Parses the single request of a body.
 fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
     let limits = MessageLimits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..MessageLimits::default() };
     let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits).map_err(|error| {
@@ -191,8 +191,8 @@ fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
     let is_of_moment = |field: Option<&str>| {
         field.is_some_and(|field| field.rsplit('/').next() == Some("RequestTimestamp"))
     };
-    // What cannot be read of a request may be what it is about, so it is not passed over. Nothing follows from when exactly
-    // it was made, and many leave out the offset there.
+    // An unreadable part of a request may be essential, so it is an error. The time of the request is not, and many
+    // clients omit its offset.
     let mut grave = problems.retained_problems().iter().filter(|problem| {
         problem.code != "timestamp_without_zone" || !is_of_moment(problem.field.as_deref())
     });
@@ -206,22 +206,22 @@ fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
     payload.ok_or_else(|| SiriFault::invalid_value("the request asks nothing"))
 }
 
-/// A request that can be read, and from whom it is.
+/// A parsed request and its context.
 struct PostedRequest<'a> {
     desk: &'a AnswerCache,
     scene: &'a SiriSnapshot,
     form: SiriEncoding,
-    /// What the address narrows it to.
+    /// The datasets that the address selects.
     narrowed: SiriQuery,
-    /// The client, where it says its name: it can come back for the rest of an answer.
+    /// The client's identity, if given: it can request the rest of a reply.
     requestor: Option<RequestorId>,
 }
 
 impl PostedRequest<'_> {
-    /// The answer.
+    /// Builds the reply.
     ///
     /// # Errors
-    /// Why nothing of what it asks for is answered here.
+    /// Returns a fault if no part of the request can be answered.
     fn make_answer(&self, payload: &MessagePayload) -> Result<SiriMessage, SiriFault> {
         let scene = self.scene;
         let single = |subject, asked: Result<SiriQuery, SiriFault>| {
@@ -255,7 +255,7 @@ impl PostedRequest<'_> {
         SiriQuery { datasets, excluded, ..asked }
     }
 
-    /// How many records of a service one answer may hold.
+    /// Returns the largest number of records of a service in one reply.
     fn records_max(&self, subject: QuerySubject) -> usize {
         match (subject, &self.requestor) {
             (QuerySubject::Records(service), Some(_)) => deliveries::part_records_max(service),
@@ -263,11 +263,11 @@ impl PostedRequest<'_> {
         }
     }
 
-    /// A delivery for each service that is asked for.
+    /// Builds a delivery for each requested service.
     fn make_deliveries(&self, request: &ServiceRequest) -> Result<SiriMessage, SiriFault> {
         let message_ref = request.message_identifier.as_deref();
         let mut all = ServiceDelivery::default();
-        // However many deliveries are asked for, together they hold no more than one answer may.
+        // All deliveries of a reply share the limit of one.
         let mut left: HashMap<QuerySubject, usize> = HashMap::new();
         let mut bytes = SIRI_WHOLE_BYTES_MAX;
         let mut learned = Vec::new();
@@ -300,14 +300,14 @@ impl PostedRequest<'_> {
             all.stop_monitorings.extend(made.stop_monitorings);
             all.situation_exchanges.extend(made.situation_exchanges);
         }
-        // The same question twice in one request has the same answer twice.
+        // Stored at the end, so that a query repeated in one request gets the same answer twice.
         for (requestor, known) in learned {
             self.desk.store_known(requestor, known);
         }
         Ok(wrap_delivery(self.scene, message_ref, all))
     }
 
-    /// What the client was not told so far.
+    /// Finds the records that the client has not received.
     fn find_next_part(
         &self,
         requestor: Requestor,
@@ -318,14 +318,14 @@ impl PostedRequest<'_> {
         let requestor = Arc::new(requestor);
         let known = self.desk.find_known(&requestor);
         let told = deliveries::find_records(self.scene, requestor.service, asked, &known, room)?;
-        // In the French profile each request is answered whole; only the parts of one answer follow each other.
+        // In the French profile each request starts over; only the parts of one reply are continued.
         let is_over = self.form == SiriEncoding::Soap && told.delivery.more_data.is_none();
         learned.push((requestor, if is_over { Known::new() } else { told.known }));
         Ok(told.delivery)
     }
 }
 
-/// A delivery of no service that says why.
+/// Builds a delivery without a service that contains the fault.
 fn refusal_message(
     scene: &SiriSnapshot,
     message_ref: Option<&str>,
@@ -339,7 +339,7 @@ fn refusal_message(
     wrap_delivery(scene, message_ref, delivery)
 }
 
-/// The questions of a request, each with what it is about.
+/// Lists the queries of a request with their subjects.
 fn list_queries(
     request: &ServiceRequest,
 ) -> Result<Vec<(QuerySubject, &dyn QueryElement)>, SiriFault> {
@@ -375,7 +375,7 @@ fn check_status(scene: &SiriSnapshot, request: &CheckStatusRequest) -> SiriMessa
     }))
 }
 
-/// The answer to what cannot be read; in an envelope that is a fault, with the status that SOAP asks for.
+/// Replies to an unreadable request; in a SOAP envelope that is a SOAP fault with its HTTP status.
 fn refusal_reply(scene: &SiriSnapshot, form: SiriEncoding, fault: &SiriFault) -> Response {
     let (status, body) = encode_refusal(scene, form, fault);
     form.build_reply(status, body)
@@ -430,7 +430,7 @@ mod tests {
         assert!(service("<StartTime>2026-11-22T10:00:00</StartTime>").is_err());
         let wrong = "<RequestTimestamp>soon</RequestTimestamp>";
         assert!(asked(&format!("<CheckStatusRequest>{wrong}</CheckStatusRequest>")).is_err());
-        // However many moments hide it.
+        // Many timestamps do not hide the invalid start.
         let many: String = (0..80)
             .map(|_| format!("<StopMonitoringRequest>{local}</StopMonitoringRequest>"))
             .collect();

@@ -1,4 +1,4 @@
-//! All networks at one moment, as answers are made from them.
+//! All networks at one moment, the input of replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use lineside_sync::UnixMillis;
 use super::super::lookup::network_fresh_for;
 use crate::app::App;
 
-/// A network and its present.
+/// A network's state and its current time.
 #[derive(Clone, Debug)]
 pub(super) struct NetworkSnapshot {
     pub(super) epoch: Epoch,
     pub(super) state: Arc<NetworkState>,
-    /// The present of its data.
+    /// Current time of the network's data, which differs from the server's for replays.
     pub(super) now: UnixMillis,
 }
 
-/// The networks.
+/// A snapshot of all networks.
 #[derive(Clone, Debug)]
 pub(super) struct SiriSnapshot {
     pub(super) networks: Vec<NetworkSnapshot>,
-    /// When the answer is made.
+    /// Time of the reply.
     pub(super) at: UnixMillis,
     pub(super) started: UnixMillis,
-    /// How long nothing new can be known.
+    /// Time for which no change is expected.
     pub(super) fresh_for: Duration,
 }
 
 impl SiriSnapshot {
-    /// The networks as they are. Moments go in steps, so that all who ask within one are given the same.
+    /// Captures all networks. Times are rounded to steps, so that all requests within a step get the same reply.
     pub(super) fn capture_networks(app: &App) -> Self {
         let networks = app.ingest().networks();
         let fresh_for = networks.iter().map(|network| network_fresh_for(app, network)).min();
@@ -45,7 +45,7 @@ impl SiriSnapshot {
                 now: round_to_step(network.data_now()),
             })
             .collect();
-        // Nothing is answered before what it is made of was known.
+        // A reply is not older than the data in it.
         let newest = networks.iter().map(|seen| seen.state.at).max();
         let at =
             newest.map_or(round_to_step(app.now()), |newest| newest.max(round_to_step(app.now())));
@@ -57,19 +57,19 @@ impl SiriSnapshot {
         self.networks.iter().map(|seen| &*seen.state)
     }
 
-    /// What answers are made of: two scenes with the same are answered the same.
+    /// Returns the key of this state: snapshots with the same key have the same replies.
     pub(super) fn state_key(&self) -> (UnixMillis, Vec<(Epoch, u64, UnixMillis)>) {
         let networks = self.networks.iter();
         let networks = networks.map(|seen| (seen.epoch, seen.state.revision, seen.now));
         (self.at, networks.collect())
     }
 
-    /// Where each network is.
+    /// Returns the revision of each network.
     pub(super) fn revisions(&self) -> Vec<(Epoch, u64)> {
         self.networks.iter().map(|seen| (seen.epoch, seen.state.revision)).collect()
     }
 
-    /// When the answer is made, as SIRI writes it.
+    /// Returns the time of the reply as a SIRI time.
     pub(super) fn response_time(&self) -> Option<SiriTime> {
         SiriTime::from_millis(self.at.0)
     }

@@ -1,4 +1,4 @@
-//! What is answered of a feed's edits. Secrets are never in it.
+//! The replies to a feed's edits. They never contain secrets.
 
 use lineside_ingest::FeedId;
 use serde::Serialize;
@@ -9,25 +9,25 @@ use crate::app::App;
 use crate::overrides::{FeedOverride, KeyDifference, Keys, format_toml, redact_keys};
 use crate::settings::EditOutcome;
 
-/// What is laid over the configuration's file for one feed. Secrets are shown as `***`.
+/// The overrides of one feed. Secrets are shown as `***`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct OverrideReply {
-    /// Its name in addresses and channels.
+    /// The feed's id.
     id: String,
-    /// Whether the file has it.
+    /// True if the configuration file has the feed.
     in_file: bool,
-    /// Whether all of it stands here, because the file does not have it.
+    /// True if the feed is defined here only, because the file does not have it.
     added: bool,
-    /// Whether the file's feed is left out.
+    /// True if the file's feed is removed.
     removed: bool,
-    /// Whether its source is left alone.
+    /// True if the feed is paused.
     paused: bool,
-    /// The keys that are others than in the file, with their values.
+    /// The overridden keys with their values.
     #[schema(value_type = Object)]
     keys: Keys,
-    /// The same as it would stand in the file; null where no key is.
+    /// The same keys as a TOML table for the file; null if there are none.
     toml: Option<String>,
-    /// Whether it is there after a restart: not without a `data_dir`.
+    /// True if the override survives a restart, which needs a `data_dir`.
     kept: bool,
 }
 
@@ -52,20 +52,20 @@ impl OverrideReply {
     }
 }
 
-/// What an edit came to, or would.
+/// The result of an edit, or of its dry run.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EditReply {
-    /// Whether this only says what would change.
+    /// True if nothing was changed.
     dry_run: bool,
     /// The number of the edit in the feed's history.
     edit: Option<i64>,
-    /// What it means for what runs.
+    /// The feeds and networks that change.
     changes: ChangedFeeds,
-    /// Which keys of the feed then have another value than before, whichever of file and edits it comes from.
+    /// The keys of the feed whose value changes, whether it comes from the file or from an edit.
     differences: Vec<KeyDifference>,
-    /// What is then laid over the feed.
+    /// The feed's overrides after the edit.
     feed: OverrideReply,
-    /// One request to the source, in a dry run that adds a feed or changes how its source is requested; else null.
+    /// The test of the source, in a dry run that adds a feed or changes how its source is requested; else null.
     source: Option<SourceTestReply>,
 }
 
@@ -97,11 +97,11 @@ impl EditReply {
 /// Feeds and networks, by their ids.
 #[derive(Debug, Serialize, ToSchema)]
 struct ChangedFeeds {
-    /// Feeds that come.
+    /// Added feeds.
     added: Vec<String>,
-    /// Feeds that go.
+    /// Removed feeds.
     removed: Vec<String>,
-    /// Feeds that are configured otherwise.
+    /// Feeds with a changed configuration.
     changed: Vec<String>,
     /// Networks that are rebuilt: their subscribers receive the whole state again.
     networks: Vec<String>,

@@ -1,4 +1,4 @@
-//! What is laid over a feed: shown, changed, taken away.
+//! Edits of a feed's overrides: read, change, delete.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -25,8 +25,8 @@ fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {
 
 /// Adds a feed
 ///
-/// The body has its `id` and the keys that it would have in the configuration, durations and sizes as texts. Addresses are
-/// http(s) URLs, secrets are texts. It is polled at once.
+/// The body has its `id` and the keys that it would have in the configuration, durations and sizes as strings.
+/// Addresses are http(s) URLs, secrets are strings. The feed is polled at once.
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds", tag = "admin", security(("admin" = [])),
     params(
@@ -65,7 +65,7 @@ pub(super) async fn add_feed(
     }
 }
 
-/// What is laid over the configuration's file for a feed
+/// Returns the overrides of a feed
 #[utoipa::path(
     get, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
@@ -89,8 +89,8 @@ pub(super) async fn get_override(
 
 /// Changes keys of a feed
 ///
-/// The body has the keys that are to be others than in the file, as they would stand there; `null` gives one back to the
-/// file. Headers, parameters and credentials are replaced whole, but a secret given as `***` stays what it is.
+/// The body has the keys that differ from the file, as they would be written there; `null` restores the file's value.
+/// Headers, parameters and credentials are replaced as a whole, but a secret given as `***` keeps its value.
 #[utoipa::path(
     patch, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(
@@ -119,7 +119,7 @@ pub(super) async fn change_feed(
 
 /// Removes a feed
 ///
-/// One of the file is left out until this is undone or reverted.
+/// A feed of the file stays removed until this edit is undone or reverted.
 #[utoipa::path(
     delete, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(
@@ -141,9 +141,9 @@ pub(super) async fn remove_feed(
     apply_edit(&app, parse_feed_id(&id)?, EditAction::Remove, &parameters).await
 }
 
-/// Takes away all that is laid over a feed
+/// Deletes all overrides of a feed
 ///
-/// It is then as the file says; one that was added is gone.
+/// The feed is then as in the file; a feed that was added here is removed.
 #[utoipa::path(
     delete, path = "/api/v1/admin/feeds/{id}/override", tag = "admin", security(("admin" = [])),
     params(
@@ -164,9 +164,9 @@ pub(super) async fn revert_feed(
     apply_edit(&app, parse_feed_id(&id)?, EditAction::Revert, &parameters).await
 }
 
-/// Leaves a feed's source alone
+/// Pauses a feed
 ///
-/// What came of it goes on being served. It stays paused over a restart.
+/// Its source is no longer requested, and its last data are still served. It stays paused after a restart.
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds/{id}/pause", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
@@ -183,7 +183,7 @@ pub(super) async fn pause_feed(
     apply_edit(&app, parse_feed_id(&id)?, EditAction::Pause, &QueryParameters::default()).await
 }
 
-/// Has a paused feed's source asked again
+/// Resumes a paused feed
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds/{id}/resume", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),

@@ -1,4 +1,4 @@
-//! What was changed of feeds, and the way back.
+//! The edit history of feeds, and undoing edits.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -20,25 +20,25 @@ use crate::settings::{EditAction, EditError, HISTORY_SHOWN, LiveSettings};
 /// One edit of a feed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EditItem {
-    /// Its number; later ones are greater.
+    /// The edit's number; later ones are greater.
     n: i64,
     /// The feed.
     feed: String,
-    /// When.
+    /// Time of the edit.
     at: Option<String>,
-    /// Who.
+    /// The author of the edit.
     who: String,
     /// `add`, `change`, `remove`, `revert`, `pause`, `resume` or `undo`.
     what: String,
-    /// Which keys were then laid over it with another value than before; null where none was.
+    /// The overridden keys whose value changed; null if none did.
     differences: Vec<KeyDifference>,
-    /// What was laid over the feed before; null where nothing was.
+    /// The feed's overrides before the edit; null if there were none.
     #[schema(value_type = Object)]
     before: Value,
-    /// The same afterwards.
+    /// The feed's overrides after the edit; null if there are none.
     #[schema(value_type = Object)]
     after: Value,
-    /// The edit that this one took back.
+    /// The edit that this one undid.
     undoes: Option<i64>,
 }
 
@@ -54,11 +54,11 @@ pub(super) struct EditHistory {
 pub(super) struct FullEditHistory {
     /// Newest first, at most 100.
     items: Vec<EditItem>,
-    /// Where those before them are; null where there are none.
+    /// Address of the next page of older edits; null if there is none.
     next: Option<String>,
 }
 
-/// What was changed of a feed, by whom, and from what to what
+/// Lists the edits of a feed, with their authors and changes
 #[utoipa::path(
     get, path = "/api/v1/admin/feeds/{id}/history", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id, also of one that is gone")),
@@ -75,7 +75,7 @@ pub(super) async fn get_history(
     Ok(Json(EditHistory { items: edits.into_iter().map(edit_item).collect() }))
 }
 
-/// What was changed of all feeds, those that are gone among them
+/// Lists the edits of all feeds, removed ones included
 #[utoipa::path(
     get, path = "/api/v1/admin/history", tag = "admin", security(("admin" = [])),
     params(("before" = Option<i64>, Query, description = "Only edits that came before the one of this number")),
@@ -94,14 +94,14 @@ pub(super) async fn get_full_history(
     Ok(Json(FullEditHistory { items: edits.into_iter().map(edit_item).collect(), next }))
 }
 
-/// The number that the edits asked for came before.
+/// Parses the parameter `before`, the number of the edit after the page; `i64::MAX` without it.
 pub(crate) fn parse_before(parameters: &QueryParameters) -> Result<i64, Refusal> {
     let Some(text) = parameters.find_value("before") else { return Ok(i64::MAX) };
     let number = text.parse::<i64>().ok().filter(|number| *number >= 1);
     number.ok_or_else(|| bad_parameter("before", "expected the number of an edit"))
 }
 
-/// The number before which there may be more than these.
+/// Returns the `before` of the next page, if this page is full.
 pub(crate) fn next_before(edits: &[NumberedEdit]) -> Option<i64> {
     edits.last().filter(|_| edits.len() >= HISTORY_SHOWN).map(|(n, _)| *n)
 }
@@ -130,8 +130,8 @@ fn edit_item((n, edit): NumberedEdit) -> EditItem {
 
 /// Undoes an edit
 ///
-/// Only what that edit changed is set back; later edits of other keys stay. Where a later edit changed the same key, nothing
-/// is changed and that edit is named, unless `overwrite=true` restores the values before the edit all the same.
+/// Only the changes of that edit are undone; later edits of other keys stay. If a later edit changed the same key,
+/// nothing is changed and the error names that edit, unless `overwrite=true` restores the earlier values nevertheless.
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds/{id}/history/{n}/undo", tag = "admin", security(("admin" = [])),
     params(

@@ -1,6 +1,6 @@
-//! `/api/v1/admin/feeds/…`: feeds added, changed, removed, paused and asked at once; with their history, and the way back.
+//! `/api/v1/admin/feeds/…`: adding, changing, removing, pausing and polling feeds, with the history of edits and undo.
 //!
-//! Whatever changes a feed goes through [`Settings::apply_edit`], from here and from the forms of the dashboard alike.
+//! Every change of a feed goes through [`LiveSettings::edit_feed`], from here and from the dashboard's forms alike.
 
 mod poll_now;
 mod edits;
@@ -27,7 +27,7 @@ use crate::http::lookup;
 use crate::http::parameters::{QueryParameters, bad_parameter};
 use crate::settings::{EditAction, EditError, LiveSettings};
 
-/// The keys of a feed with their headers and credentials, as JSON or as a form.
+/// Largest body, as JSON or as a form: a feed's keys with its headers and credentials.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -67,8 +67,8 @@ fn parse_feed_id(text: &str) -> Result<FeedId, Refusal> {
     FeedId::new(text).map_err(|_| Refusal::UnknownFeed(lookup::shorten_id(text)))
 }
 
-/// Applies an edit, or with `dry_run` only says what it would change. A dry run that concerns how a source is requested
-/// also requests it once.
+/// Applies an edit, or with `dry_run` only reports what it would change. A dry run that changes how a source is
+/// requested also requests the source once.
 async fn apply_edit(
     app: &App,
     id: FeedId,
@@ -89,7 +89,8 @@ async fn apply_edit(
     Ok((status, Json(EditReply::new(app, &id, edited, source))).into_response())
 }
 
-/// A parameter that is `true` or `false`. Elsewhere an empty value counts as none, but `?dry_run` must not apply an edit.
+/// Parses a parameter that is `true` or `false`. Elsewhere an empty value counts as none, but `?dry_run` must not apply
+/// an edit.
 fn parse_flag(parameters: &QueryParameters, name: &'static str) -> Result<Option<bool>, Refusal> {
     if parameters.all_values(name).any(|value| value.trim().is_empty()) {
         return Err(bad_parameter(name, "expected true or false"));

@@ -1,4 +1,4 @@
-//! A feed's source is asked at once.
+//! Polling a feed at once on an admin's request.
 
 use axum::extract::{Path, State};
 use http::StatusCode;
@@ -9,12 +9,12 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::lookup;
 use crate::timeout::run_within;
 
-/// How long an answer waits for a feed's task, which may be taking in a large schedule.
+/// Longest wait for a feed's task, which may be loading a large schedule.
 const ANSWER_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Asks a feed's source at once
+/// Polls a feed's source at once
 ///
-/// Within the `rate` of its host and credential, and in its host's turn.
+/// The request respects the `rate` of its host and credential, and waits for other requests to the host.
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds/{id}/poll", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
@@ -33,9 +33,9 @@ pub(super) async fn request_poll(
     poll_now(&app, &id).await.map(|()| StatusCode::ACCEPTED)
 }
 
-/// Has a feed's source asked as soon as that can be.
+/// Has a feed polled as soon as its rate limit allows.
 pub(crate) async fn poll_now(app: &App, id: &str) -> Result<(), Refusal> {
-    // Without an answer in time the feed's task is at work, and asks as soon as it can.
+    // A feed's task that does not answer in time is busy, and polls as soon as it can.
     let Some(asked) = run_within(ANSWER_MAX, app.ingest().poll_now(id)).await else {
         return Ok(());
     };

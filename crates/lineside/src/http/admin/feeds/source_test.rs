@@ -1,4 +1,4 @@
-//! A test of a feed's source before the feed is configured: one request, and what came of it.
+//! A test of a feed's source before the feed is configured: one request and its result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,33 +11,33 @@ use crate::app::App;
 use crate::http::times::format_rfc3339;
 use crate::timeout::run_within;
 
-/// The longest that a test takes.
+/// Timeout of a test.
 const TEST_MAX: Duration = Duration::from_secs(30);
 
-/// One request to a source, and what came of it.
+/// The result of one request to a source.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SourceTestReply {
-    /// Whether a feed could be served from it.
+    /// True if a feed could be served from the source.
     ok: bool,
     /// The HTTP status of the reply; null if none came, and for local files.
     status: Option<u16>,
     /// The format that was configured or detected.
     format: Option<&'static str>,
-    /// `PublishContent-Type` of the reply.
+    /// `Content-Type` of the reply.
     content_type: Option<String>,
-    /// Bytes of the body, inflated.
+    /// Size of the body in bytes, decompressed.
     bytes: Option<u64>,
-    /// From the request to the end of the body.
+    /// Seconds from the request to the end of the body.
     seconds: Option<f64>,
-    /// How many records of each kind are in it, such as `trips`.
+    /// Number of records of each kind, such as `trips`.
     contents: BTreeMap<&'static str, u64>,
     /// Records or values that could not be read.
     problems: Option<u64>,
-    /// The time that the data give themselves.
+    /// The time that the data give as their own.
     data_time: Option<String>,
-    /// Why it failed: a code as in `Lineside-Status`, `busy` or `rate_limited`; null if it did not.
+    /// The code of the failure: as in `Lineside-Status`, or `busy`, `rate_limited`; null on success.
     code: Option<String>,
-    /// The same in words.
+    /// The failure in words.
     detail: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn test_source(
     run_within(TEST_MAX, app.ingest().test_source(config)).await
 }
 
-/// The same as a part of a reply.
+/// Tests the source of a feed and returns the result as a part of a reply.
 pub(crate) async fn run_source_test(app: &App, config: FeedConfig) -> SourceTestReply {
     let failed =
         |code: &str, detail: String| SourceTestReply::failed(code.to_owned(), detail, None, None);
@@ -103,7 +103,7 @@ pub(crate) async fn run_source_test(app: &App, config: FeedConfig) -> SourceTest
     }
 }
 
-/// What is said of a source that took longer than [`TEST_MAX`].
+/// Returns the error for a source that took longer than [`TEST_MAX`].
 pub(crate) fn source_test_timed_out() -> String {
     format!("the source took longer than {} s", TEST_MAX.as_secs())
 }

@@ -1,4 +1,4 @@
-//! What bounds a whole answer.
+//! The limits of a complete reply.
 
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity, FeedHeader, FeedMessage, TripDescriptor, TripUpdate,
@@ -12,7 +12,7 @@ use crate::http::siri::snapshot::NetworkSnapshot;
 const JOURNEYS: usize = 40;
 const CALLS: usize = 20;
 
-/// A network with journeys of many calls.
+/// Builds a snapshot of a network with journeys of many calls.
 fn scene() -> SiriSnapshot {
     let event = |at| Some(StopTimeEvent { time: Some(at), ..Default::default() });
     let call = |at: usize| StopTimeUpdate {
@@ -61,10 +61,10 @@ fn a_whole_answer_is_bounded_by_its_bytes_and_by_no_number_of_journeys() {
     assert!(ask(&all, estimated).is_ok());
     let Err(fault) = ask(&all, estimated - 1) else { panic!("it is larger than that") };
     assert_eq!(fault.error_condition().kind.as_deref(), Some("AllowedResourceUsageExceededError"));
-    // As many as fit are given to a client that asks for no more.
+    // A client that asks for fewer records gets as many as fit.
     let few = SiriQuery { most: Some(10), ..SiriQuery::default() };
     assert_eq!(count_elements(&ask(&few, estimated / 2).unwrap()), 10);
-    // The estimate is near enough to what is written to bound it.
+    // The estimate is close enough to the written size to serve as a limit.
     let written = lineside_formats::siri::encode_xml(&wrap_delivery(&scene, None, told)).len();
     assert!((written / 3..written * 3).contains(&estimated), "{estimated} for {written}");
 }

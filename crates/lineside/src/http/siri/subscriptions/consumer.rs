@@ -1,5 +1,5 @@
-//! The other end of a subscription: an address that a stranger names, so one of the internet, unless the operator or an
-//! admin says otherwise.
+//! The consumer of a subscription: an address given by a client, so it must be a public one unless the operator or an
+//! admin trusts it.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use url::Url;
 use super::super::encoding::SiriEncoding;
 use crate::app::App;
 
-/// How long a consumer may take to let us in,
+/// Timeout of a connection to a consumer.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// to say something,
+/// Longest silence of a consumer.
 const READ_MAX: Duration = Duration::from_secs(15);
-/// and for the whole.
+/// Timeout of a whole request to a consumer.
 const SEND_MAX: Duration = Duration::from_secs(60);
 
-/// What reaches consumers, made when first needed.
+/// The HTTP clients for consumers, created on first use.
 #[derive(Debug, Default)]
 pub(super) struct ConsumerClients {
     public: OnceLock<Option<PublicOnly>>,
     any: OnceLock<Option<reqwest::Client>>,
 }
 
-/// Where deliveries go.
+/// The target of a subscription's deliveries.
 #[derive(Clone, Debug)]
 pub(super) struct ConsumerTarget {
     pub(super) url: Url,
-    /// Whether it may be anywhere.
+    /// True if the address may be a private one.
     pub(super) is_trusted: bool,
     pub(super) form: SiriEncoding,
 }
@@ -54,7 +54,7 @@ impl ConsumerClients {
         self.any.get_or_init(|| client_builder(app).build().ok()).as_ref()
     }
 
-    /// Sends a message; whether it was taken.
+    /// Sends a message; returns true if the consumer accepted it.
     pub(super) async fn send_message(
         &self,
         app: &App,
@@ -70,7 +70,7 @@ impl ConsumerClients {
         let Some(request) = request else { return false };
         let mut request = request.header(header::CONTENT_TYPE, consumer.form.content_type());
         if consumer.form == SiriEncoding::Soap {
-            // Version 1.1 wants one with each request; an empty one says that the address is the intent.
+            // SOAP 1.1 requires the header; an empty one means that the address is the intent.
             request = request.header("soapaction", "\"\"");
         }
         let request = request.body(body);

@@ -1,39 +1,39 @@
-//! How long a consumer that takes nothing is kept.
+//! The limits after which a failing consumer's subscription ends.
 
 use std::time::Duration;
 
-/// Failures in a row after which a consumer is let go,
+/// Failures in a row before a subscription ends.
 const FAILURES_MAX: u32 = 3;
-/// but not before it has taken nothing for so long.
+/// Shortest time of failures before a subscription ends.
 const GRACE: Duration = Duration::from_secs(60);
-/// Pause before the next try.
+/// Pause before a retry.
 pub(super) const RETRY: Duration = Duration::from_secs(10);
 
-/// What a consumer is sent.
+/// A kind of message to a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
     Heartbeat,
     Delivery,
 }
 
-/// What a consumer has failed in a row.
+/// A consumer's failures in a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ConsumerFailures {
     failures: u32,
     since: Duration,
-    /// Whether it has failed to take a delivery. That it takes heartbeats all the same helps nobody.
+    /// True after a failed delivery: a consumer that accepts only heartbeats is still failing.
     misses_delivery: bool,
 }
 
 impl ConsumerFailures {
-    /// It took something.
+    /// Records an accepted message.
     pub(super) fn record_success(&mut self, sent: MessageKind) {
         if sent == MessageKind::Delivery || !self.misses_delivery {
             *self = Self::default();
         }
     }
 
-    /// It did not take something; whether that was too often. `now` is a clock's monotonic time.
+    /// Records a failure; returns true if the subscription must end. `now` is a clock's monotonic time.
     pub(super) fn record_failure(&mut self, sent: MessageKind, now: Duration) -> bool {
         if self.failures == 0 {
             self.since = now;
@@ -73,7 +73,7 @@ mod tests {
             patience.record_failure(MessageKind::Delivery, at(seconds))
         });
         assert_eq!(tries, [false, false, true]);
-        // While there is no news, a heartbeat that is taken is all that can be.
+        // While there are no updates, an accepted heartbeat is the only sign of success.
         let mut patience = ConsumerFailures::default();
         for seconds in [0, 30, 60, 90] {
             assert!(!patience.record_failure(MessageKind::Heartbeat, at(seconds)));

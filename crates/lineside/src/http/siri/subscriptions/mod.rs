@@ -1,10 +1,10 @@
-//! Subscriptions of others: who posts a wish is sent what it is told of, and then what changed.
+//! SIRI subscriptions of other systems: a consumer first receives the current state, and then the changes.
 //!
-//! A subscription is a task with a number per network, which says what its consumer knows, or what was told of each visit of its
-//! stop, or of each journey whose small changes are not told; there is no queue. What
-//! a consumer did not take is made anew at the next try, from what is known then. It ends when its time is over, when it is
-//! taken back, or when its consumer takes nothing for a while. It belongs to the client that asked for it, who alone has its
-//! name: nobody else replaces it, nor takes it back, save an admin.
+//! A subscription is a task with its consumer's position: a number per network, or the visits last sent for its stop,
+//! or the journeys last sent if small changes are suppressed. There is no queue: a delivery that the consumer did not
+//! accept is built again at the next retry, from the state at that time. A subscription ends when it expires, when it
+//! is terminated, or when its consumer fails for a while. It belongs to the client that requested it, and names are per
+//! client: only that client or an admin can replace or terminate it.
 
 mod requests;
 mod reported_journeys;
@@ -29,7 +29,7 @@ use crate::http::limits::{
     SIRI_SUBSCRIPTIONS_MAX, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX, SIRI_SUBSCRIPTIONS_PER_HOST_MAX,
 };
 
-/// What a client calls a subscription. Others may call theirs the same.
+/// The name of a subscription. Names of different clients are independent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SubscriptionName {
     client: IpAddr,
@@ -37,7 +37,7 @@ struct SubscriptionName {
     subscription: String,
 }
 
-/// A subscription that runs.
+/// An active subscription.
 #[derive(Debug)]
 struct SubscriptionEntry {
     number: u64,
@@ -45,16 +45,16 @@ struct SubscriptionEntry {
     stop: CancellationToken,
 }
 
-/// Why a subscription is not entered.
+/// The reason why a subscription is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EntryRejection {
-    /// The asker has one of that name, for another consumer.
+    /// The client has a subscription of that name for another consumer.
     Taken,
-    /// There are as many as there may be.
+    /// A limit on subscriptions is reached.
     Full,
 }
 
-/// All subscriptions. Bound: so many in all, so many to one host, and so many by one client.
+/// All subscriptions. Bound: limits in total, per host and per client.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionRegistry {
     entries: Mutex<HashMap<SubscriptionName, SubscriptionEntry>>,
@@ -62,7 +62,7 @@ pub(crate) struct SubscriptionRegistry {
     clients: ConsumerClients,
 }
 
-/// A subscription's place; given back when dropped.
+/// The entry of an active subscription; removed when dropped.
 #[derive(Debug)]
 struct SubscriptionPermit {
     app: crate::app::App,
@@ -72,15 +72,16 @@ struct SubscriptionPermit {
 }
 
 impl SubscriptionRegistry {
-    /// How many there are.
+    /// Returns the number of active subscriptions.
     pub(crate) fn count_active(&self) -> usize {
         self.entries.lock().len()
     }
 
-    /// Enters a subscription in place of the asker's own of that name; what tells its task to stop.
+    /// Adds a subscription, which replaces the sender's own of that name. Returns its number and the token that stops
+    /// its task.
     ///
     /// # Errors
-    /// If the asker has one of that name for another consumer, or there is no room.
+    /// Returns an error if the sender has one of that name for another consumer, or if a limit is reached.
     fn add_subscription(
         &self,
         name: &SubscriptionName,
@@ -111,7 +112,7 @@ impl SubscriptionRegistry {
         Ok((number, stop))
     }
 
-    /// Takes a subscription away, unless another one has its name by now.
+    /// Removes a subscription, unless a newer one has replaced it.
     fn remove_subscription(&self, name: &SubscriptionName, number: u64) {
         let mut entries = self.entries.lock();
         if entries.get(name).is_some_and(|entry| entry.number == number) {
@@ -119,7 +120,7 @@ impl SubscriptionRegistry {
         }
     }
 
-    /// Ends a subscription, an admin's those of all clients that call one so; whether there was any.
+    /// Ends a subscription; an admin ends those of all clients with that name. Returns true if there was any.
     fn end_subscription(&self, name: &SubscriptionName, asker: RequestSender) -> bool {
         let mut entries = self.entries.lock();
         let is_it = |known: &SubscriptionName, owner: &SubscriptionOwner| {
@@ -138,7 +139,7 @@ impl SubscriptionRegistry {
         entries.len() < before
     }
 
-    /// The asker's subscriptions under the name of a subscriber, in order.
+    /// Returns the sender's subscriptions under a subscriber's name, sorted.
     fn list_names(&self, subscriber: &str, asker: RequestSender) -> Vec<String> {
         let entries = self.entries.lock();
         let own = entries
@@ -230,7 +231,7 @@ mod tests {
             all.list_names("lineside", asker(2)).is_empty()
                 && !all.end_subscription(&of(asker(2)), asker(2))
         );
-        // For another consumer it would be sent what this one waits for.
+        // Otherwise the other consumer would receive what this one waits for.
         let taken = enter(&all, &of(asker(1)), "evil.example", asker(1)).err();
         assert_eq!(taken, Some(EntryRejection::Taken));
         let (_, other) = enter(&all, &of(asker(2)), "a.example", asker(2)).unwrap();
@@ -252,7 +253,7 @@ mod tests {
         };
         let of_one = (0..).take_while(|n| enter(*n, "one.example")).count();
         assert_eq!(of_one, SIRI_SUBSCRIPTIONS_PER_HOST_MAX);
-        // The name that it has already is renewed all the same.
+        // A renewal of an existing name does not need a free place.
         assert!(enter(0, "one.example"));
         let others = (1_000..).take_while(|n| enter(*n, &format!("{n}.example"))).count();
         assert_eq!(of_one + others, SIRI_SUBSCRIPTIONS_MAX);

@@ -1,4 +1,4 @@
-//! Whose a subscription is: the client's that asked for it, and of the place where it is told.
+//! Ownership of a subscription, by the client that requested it.
 
 use std::net::IpAddr;
 
@@ -6,15 +6,15 @@ use url::Url;
 
 use crate::client_network::client_network;
 
-/// Who posts a wish.
+/// The sender of a subscription request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RequestSender {
-    /// Its address; of IPv6 the network of it.
+    /// The client's address, for IPv6 its network.
     pub(super) client: IpAddr,
     pub(super) is_admin: bool,
 }
 
-/// Whose a subscription is.
+/// The owner of a subscription, and its consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SubscriptionOwner {
     pub(super) client: IpAddr,
@@ -28,14 +28,14 @@ impl RequestSender {
         Self { client: client_network(client), is_admin }
     }
 
-    /// Whether it may end what belongs to that owner.
+    /// Returns true if the sender may end a subscription of that owner.
     pub(super) fn may_end(self, owner: &SubscriptionOwner) -> bool {
         self.is_admin || self.client == owner.client
     }
 }
 
 impl SubscriptionOwner {
-    /// The owner of what an asker has sent to that address.
+    /// Returns the owner of a subscription that a sender requests for that consumer.
     pub(super) fn for_consumer(consumer: &Url, asker: RequestSender) -> Self {
         Self {
             client: asker.client,

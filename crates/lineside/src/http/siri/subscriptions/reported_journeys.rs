@@ -1,33 +1,34 @@
-//! What a subscriber was told of a journey or a visit, small enough to be remembered: a hash of all but the expected times,
-//! and those. So a time that moves by less than the subscriber cares for is told from any other change.
+//! The last version of a journey or visit that a subscriber received, in compact form: the expected times, and a hash
+//! of the rest. It distinguishes times that moved less than the subscriber's threshold from other changes.
 
 use std::collections::HashMap;
 
 use lineside_formats::siri::{CallStatus, SiriCall, SiriTime, VehicleJourney};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Most times that are remembered for one subscription, 4 bytes each: about 2,000 journeys of 25 calls. What has no room
-/// is told whenever something of it changes, however little.
+/// Largest number of times remembered for one subscription, 4 bytes each: about 2,000 journeys of 25 calls. Journeys
+/// beyond it are sent at every change, however small.
 const TIMES_MAX: usize = 100_000;
-/// Most journeys of which times are remembered.
+/// Largest number of journeys whose times are remembered.
 const JOURNEYS_MAX: usize = 20_000;
-/// How long after its last time a journey is remembered, and how long one without times, in seconds.
+/// Seconds that a journey is remembered after its last time, or after its delivery if it has no times.
 const REMEMBERED_FOR: i64 = 60 * 60;
 
-/// What stands where no time is expected.
+/// Stands for a missing time.
 const NONE: u32 = 0;
 
-/// Something as it was told.
+/// A journey as it was last sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReportedJourney {
-    /// Of all but the expected times, how calls stand by them, and when it was recorded.
+    /// Hash of everything except the expected times, the call statuses that follow from them, and the time of
+    /// recording.
     hash: u128,
     /// Expected times in order, Unix seconds.
     times: Box<[u32]>,
 }
 
 impl ReportedJourney {
-    /// What is told with a journey, beside what else is told of it.
+    /// Condenses a journey; `beside` is the visit's other content, which the hash includes.
     pub(super) fn from_journey(journey: &VehicleJourney, beside: &str) -> Self {
         let mut timeless = journey.clone();
         let mut times = Vec::new();
@@ -46,7 +47,7 @@ impl ReportedJourney {
         Self { hash, times: times.into() }
     }
 
-    /// Whether this is news to who was told `before`: something is another, or an expected time by `least` seconds or more.
+    /// Returns true if this differs from `before`: in an expected time by `least` seconds or more, or in anything else.
     pub(super) fn is_news_since(&self, before: &Self, least: u32) -> bool {
         let differs = |(now, before): (&u32, &u32)| {
             now != before && (*now == NONE || *before == NONE || now.abs_diff(*before) >= least)
@@ -74,7 +75,7 @@ fn unix_seconds(time: Option<SiriTime>) -> u32 {
     time.and_then(|time| u32::try_from(time.as_seconds()).ok()).unwrap_or(NONE)
 }
 
-/// The journeys that a subscriber was told. Bound: [`TIMES_MAX`], [`JOURNEYS_MAX`].
+/// The journeys that a subscriber received. Bound: [`TIMES_MAX`], [`JOURNEYS_MAX`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReportedJourneys {
     told: HashMap<u128, (ReportedJourney, i64)>,
@@ -82,8 +83,8 @@ pub(super) struct ReportedJourneys {
 }
 
 impl ReportedJourneys {
-    /// Remembers that a journey is told at `now`, Unix seconds; whether it is news by changes of `least` seconds. One that is
-    /// no news is remembered as it was told.
+    /// Returns true if a journey is news for the subscriber, with changes of times from `least` seconds, and remembers
+    /// it as sent at `now`, Unix seconds. A journey that is not news stays remembered as it was last sent.
     pub(super) fn report_journey(
         &mut self,
         journey: &VehicleJourney,
@@ -107,7 +108,7 @@ impl ReportedJourneys {
         true
     }
 
-    /// Forgets what is over.
+    /// Forgets journeys that are over at `now`, Unix seconds.
     pub(super) fn forget_past(&mut self, now: i64) {
         self.told.retain(|_, (told, until)| {
             let stays = *until > now;
@@ -117,7 +118,7 @@ impl ReportedJourneys {
     }
 }
 
-/// What tells a journey from all others.
+/// Hashes the identity of a journey.
 fn journey_hash(journey: &VehicleJourney) -> u128 {
     let VehicleJourney {
         data_source,
@@ -187,7 +188,7 @@ mod tests {
         assert!(known.report_journey(&a, 3_600, 0), "it is there");
         a.estimated_calls[0].expected_departure_time = None;
         assert!(known.report_journey(&a, 3_600, 0));
-        // Another journey is another one.
+        // Each journey counts separately.
         assert!(known.report_journey(&journey("b", &[1_000]), 3_600, 0));
     }
 

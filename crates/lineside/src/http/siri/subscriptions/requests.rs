@@ -1,4 +1,4 @@
-//! Who asks for subscriptions, and who takes them back.
+//! Requests to subscribe and to terminate subscriptions.
 
 use std::time::Duration;
 
@@ -38,9 +38,9 @@ use crate::http::siri::query::{QueryElement, QuerySubject, SiriQuery};
 use crate::http::siri::services::ParsedPost;
 use crate::http::siri::snapshot::SiriSnapshot;
 
-/// A consumer is told that we are there this often if it does not say how often, and never more often or more rarely.
+/// Shortest interval of heartbeats.
 const HEARTBEAT_LEAST: Duration = Duration::from_secs(30);
-/// See [`HEARTBEAT_LEAST`].
+/// Longest interval of heartbeats, and the default.
 const HEARTBEAT_MOST: Duration = Duration::from_secs(60);
 
 pub(in super::super) fn routes() -> OpenApiRouter<App> {
@@ -49,10 +49,11 @@ pub(in super::super) fn routes() -> OpenApiRouter<App> {
         .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
 }
 
-/// Subscribe to SIRI, or take subscriptions back
+/// Subscribes to SIRI, or terminates subscriptions
 ///
-/// `SubscriptionRequest` with `ConsumerAddress` and, in each subscription, `InitialTerminationTime`; `TerminateSubscriptionRequest`
-/// ends them. Deliveries and heartbeats are posted to the consumer, in the envelope in which it subscribed.
+/// A `SubscriptionRequest` needs `ConsumerAddress` and, in each subscription, `InitialTerminationTime`; a
+/// `TerminateSubscriptionRequest` ends subscriptions. Deliveries and heartbeats are posted to the consumer, in the
+/// envelope of the request.
 #[utoipa::path(
     post, path = "/siri/subscribe", tag = "formats",
     request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
@@ -96,7 +97,7 @@ async fn subscribe(
     Ok(posted.build_reply(&scene, made))
 }
 
-/// A subscription as it is asked for, whatever it is to.
+/// The requested terms of a subscription to any service.
 struct SubscriptionTerms<'r> {
     subject: QuerySubject,
     subscriber: Option<&'r str>,
@@ -128,7 +129,7 @@ macro_rules! wishes {
     )+ };
 }
 
-/// What a request has no element for.
+/// Stands for an element that a service's request does not have.
 fn no_element<R>(_: &R) -> Option<DurationSeconds> {
     None
 }
@@ -136,7 +137,7 @@ fn no_element<R>(_: &R) -> Option<DurationSeconds> {
 wishes!(
     EstimatedTimetableSubscriptionRequest => QuerySubject::Records(SiriOutput::EstimatedTimetable),
         |it: &EstimatedTimetableSubscriptionRequest| it.change_before_updates, no_element;
-    // Where a vehicle is has changed each time that it reports.
+    // `ChangeBeforeUpdates` does not apply: a vehicle's position changes with every report.
     VehicleMonitoringSubscriptionRequest => QuerySubject::Records(SiriOutput::VehicleMonitoring),
         no_element, |it: &VehicleMonitoringSubscriptionRequest| it.update_interval;
     SituationExchangeSubscriptionRequest => QuerySubject::Records(SiriOutput::SituationExchange),
@@ -145,26 +146,26 @@ wishes!(
         |it: &StopMonitoringSubscriptionRequest| it.change_before_updates, no_element;
 );
 
-/// A subscription that has begun.
+/// A started subscription.
 struct StartedSubscription {
     ends: UnixMillis,
-    /// Why nothing may ever be told of it.
+    /// Reason why the subscription may never have updates.
     doubt: Option<SiriFault>,
 }
 
-/// One request for subscriptions, and who brings it.
+/// A request for subscriptions, and its sender.
 struct SubscriptionBatch<'r> {
     app: &'r App,
     scene: &'r SiriSnapshot,
     request: &'r SubscriptionRequest,
     form: SiriEncoding,
     asker: RequestSender,
-    /// Whether the consumer may be anywhere.
+    /// True if the consumer may have a private address.
     is_trusted: bool,
 }
 
 impl SubscriptionBatch<'_> {
-    /// Begins what is asked for, and says how each went.
+    /// Starts the requested subscriptions, and reports the result of each.
     fn start_subscriptions(&self) -> SiriMessage {
         let Self { scene, request, .. } = self;
         let wishes = request.estimated_timetables.iter().map(SubscriptionTerms::from);
@@ -220,7 +221,7 @@ impl SubscriptionBatch<'_> {
         let asked = match wish.subject {
             QuerySubject::Visits => {
                 asked.monitored_stop(scene)?;
-                // They are told from now on, always.
+                // Updates always start at the present.
                 SiriQuery { start: None, ..asked }
             }
             _ => SiriQuery { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
@@ -251,7 +252,7 @@ impl SubscriptionBatch<'_> {
         Ok(StartedSubscription { ends, doubt })
     }
 
-    /// When a subscription ends: as it says, but not too late.
+    /// Returns the end of a subscription: its termination time, up to the longest lifetime.
     fn end_time(&self, wish: &SubscriptionTerms<'_>) -> Result<UnixMillis, SiriFault> {
         let ends = wish.ends.ok_or_else(|| {
             SiriFault::invalid_value(
@@ -269,7 +270,7 @@ impl SubscriptionBatch<'_> {
     }
 }
 
-/// What is beyond the first wishes of a request.
+/// Returns the fault for subscriptions beyond the limit of one request.
 fn too_many_fault() -> SiriFault {
     SiriFault::too_many_records(format!(
         "one request is for {SIRI_QUESTIONS_MAX} subscriptions at most"
@@ -291,7 +292,7 @@ fn check_name(what: &str, text: Option<&str>) -> Result<String, SiriFault> {
     }
 }
 
-/// Where deliveries go. A stranger names it, so it is on the internet, unless the operator or an admin trusts it.
+/// Parses the consumer's address. A client chooses it, so it must be public unless the operator or an admin trusts it.
 fn consumer_address(text: Option<&str>, is_trusted: bool) -> Result<Url, SiriFault> {
     let missing = || {
         SiriFault::invalid_value("ConsumerAddress is missing: it says where deliveries are sent")
@@ -318,12 +319,12 @@ fn response_status(
     subscription: Option<&str>,
     begun: Result<StartedSubscription, SiriFault>,
 ) -> ResponseStatus {
-    // The schema's one place for errors and warnings.
+    // The schema has one element for errors and warnings.
     let said = begun.as_ref().map_or_else(Some, |begun| begun.doubt.as_ref());
     let cycle = i32::try_from(SIRI_CYCLE.as_secs()).ok().map(DurationSeconds);
     ResponseStatus {
         response_timestamp: scene.response_time(),
-        // The schema has it beside the name of a subscription only.
+        // The schema allows this element only together with a subscription's name.
         subscriber_ref: subscriber.filter(|_| subscription.is_some()).map(Into::into),
         subscription_ref: subscription.map(Into::into),
         status: Some(begun.is_ok()),
@@ -334,7 +335,7 @@ fn response_status(
     }
 }
 
-/// Ends subscriptions of the asker, and says how each went.
+/// Ends subscriptions of the sender, and reports the result of each.
 fn terminate_subscriptions(
     app: &App,
     scene: &SiriSnapshot,
@@ -355,7 +356,7 @@ fn terminate_subscriptions(
             subscription,
         };
         let fault = if !may_be(at) {
-            // The schema has no other error for the end of subscriptions.
+            // The schema allows no other error for terminations.
             Some(SiriFault::invalid_value(too_many_fault().fault_text()))
         } else if app.siri_subscriptions().end_subscription(&name, asker) {
             None

@@ -1,4 +1,4 @@
-//! One subscription, from its first message to its last.
+//! The task of one subscription.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use crate::app::App;
 use crate::http::blocking::run_blocking;
 use crate::http::limits::SIRI_CYCLE;
 
-/// What a subscription is to.
+/// An accepted subscription.
 #[derive(Debug)]
 pub(super) struct ServedSubscription {
     pub(super) subject: QuerySubject,
-    /// Of records as many as one delivery may hold.
+    /// The query; for records limited to one delivery.
     pub(super) asked: SiriQuery,
     pub(super) manner: UpdatePolicy,
     pub(super) consumer: ConsumerTarget,
@@ -31,22 +31,22 @@ pub(super) struct ServedSubscription {
     pub(super) ends: UnixMillis,
 }
 
-/// How a look at the networks ended.
+/// The result of one check for updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpdateOutcome {
-    /// There was nothing to tell.
+    /// There were no updates.
     Nothing,
-    /// There was nothing to tell so far, and there may be in what is left.
+    /// There were no updates in this part; the next part may have some.
     Passed,
-    /// All was taken.
+    /// The consumer accepted everything.
     Told,
-    /// Something was taken, and there is more.
+    /// The consumer accepted a part, and there is more.
     More,
-    /// It was not taken.
+    /// The consumer did not accept the delivery.
     Failed,
 }
 
-/// Where each network is, and when that is where visits pass.
+/// The revision of each network, and the time if the result depends on it.
 type Sight = (Vec<(Epoch, u64)>, Option<UnixMillis>);
 
 struct SubscriptionTask {
@@ -54,9 +54,9 @@ struct SubscriptionTask {
     place: SubscriptionPermit,
     subscription: ServedSubscription,
     known: SubscriberState,
-    /// What the networks were when all of them was told.
+    /// The state of the networks at the last complete delivery.
     seen: Option<Sight>,
-    /// Until when nothing is told, on the monotonic clock.
+    /// End of the minimum interval between deliveries, in monotonic time.
     rests_until: Duration,
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn run_subscription(
         rests_until: Duration::ZERO,
     };
     let (mut patience, mut beat_at) = (ConsumerFailures::default(), Duration::ZERO);
-    // A host that does not know of SIRI is sent a heartbeat and nothing else.
+    // A host that does not expect SIRI is sent only heartbeats.
     let mut is_met = false;
     while clock.wall_time() < run.subscription.ends {
         let (sent, looked) = if clock.monotonic() >= beat_at || !is_met {
@@ -95,7 +95,7 @@ pub(super) async fn run_subscription(
             UpdateOutcome::Failed => RETRY,
             UpdateOutcome::Told | UpdateOutcome::More => {
                 patience.record_success(sent);
-                // After the first word, and while there is more, without a pause.
+                // Continues without a pause after the first heartbeat, and while there is more.
                 let goes_on =
                     looked == UpdateOutcome::More || !std::mem::replace(&mut is_met, true);
                 if goes_on { Duration::ZERO } else { SIRI_CYCLE }
@@ -112,7 +112,7 @@ pub(super) async fn run_subscription(
 }
 
 impl SubscriptionTask {
-    /// Says that we are there.
+    /// Sends a heartbeat.
     async fn send_heartbeat(&self) -> UpdateOutcome {
         let scene = SiriSnapshot::capture_networks(&self.app);
         let beat = wrap_payload(MessagePayload::HeartbeatNotification(HeartbeatNotification {
@@ -126,7 +126,7 @@ impl SubscriptionTask {
         self.send_message(body).await
     }
 
-    /// Tells what is new, if something is.
+    /// Sends the updates, if there are any.
     async fn send_updates(&mut self) -> UpdateOutcome {
         let now = self.app.clock().monotonic();
         if now < self.rests_until {
@@ -134,13 +134,13 @@ impl SubscriptionTask {
         }
         let scene = SiriSnapshot::capture_networks(&self.app);
         let ServedSubscription { subject, ref asked, manner, ref consumer, .. } = self.subscription;
-        // What passes at a stop becomes another with time, and so does what is near enough.
+        // The visits of a stop change with time, and so do the journeys within a preview interval.
         let is_of_moment = subject == QuerySubject::Visits || asked.preview.is_some();
         let seen = (scene.revisions(), is_of_moment.then_some(scene.at));
         if self.seen.as_ref() == Some(&seen) {
             return UpdateOutcome::Nothing;
         }
-        // While many answers are made this one waits for the next look.
+        // If too many replies are being built, this delivery waits for the next check.
         let Some(maker) = self.app.admission().permit_large_reply() else {
             return UpdateOutcome::Nothing;
         };
@@ -148,7 +148,7 @@ impl SubscriptionTask {
         let name = self.place.name.clone();
         let made = run_blocking(move || {
             let _maker = maker;
-            // What was known at the beginning may be gone since; then there is nothing to tell of it.
+            // The subscribed stop or line may have been removed meanwhile; then there are no updates.
             let PendingUpdate { delivery, memory, has_more } =
                 find_updates(&scene, subject, &asked, manner, &known)?;
             let body = delivery.map(|delivery| {
@@ -193,7 +193,7 @@ impl SubscriptionTask {
     }
 }
 
-/// A delivery that says whose subscription it is for.
+/// Adds the names of the subscription to a delivery.
 fn add_names(
     mut delivery: ServiceDelivery,
     subscriber: &str,

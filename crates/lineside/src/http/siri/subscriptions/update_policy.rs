@@ -1,4 +1,4 @@
-//! In what manner a subscriber wants to be told: only what changed or all of it, from which change of a time on, how often.
+//! The update policy of a subscription: changes or the whole state, the threshold of time changes, and the interval.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use lineside_formats::siri::DurationSeconds;
 
 use crate::http::limits::SIRI_CYCLE;
 
-/// All that there is comes again this often at most.
+/// Shortest interval between deliveries of the whole state.
 const WHOLE_CYCLE: Duration = Duration::from_secs(15);
-/// The longest `UpdateInterval`, and the largest `ChangeBeforeUpdates`; what is more counts as this.
+/// Upper bound of `UpdateInterval` and `ChangeBeforeUpdates`; larger values are clamped.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
-/// How a subscriber is told.
+/// The update policy of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UpdatePolicy {
-    /// Whether only what changed is told, and not each time all that is asked for.
+    /// True if a delivery has only changes; false if it always has everything.
     pub(super) is_incremental: bool,
-    /// Seconds that an expected time has to move before that is a change; 0 counts each.
+    /// Seconds that an expected time must move to count as a change; 0 counts every change.
     pub(super) least_change: u32,
-    /// From one delivery to the next at least.
+    /// Shortest interval between two deliveries.
     pub(super) interval: Duration,
 }
 
@@ -29,8 +29,8 @@ impl Default for UpdatePolicy {
 }
 
 impl UpdatePolicy {
-    /// What a subscription asks for with `IncrementalUpdates`, `ChangeBeforeUpdates` and `UpdateInterval`, within bounds. What
-    /// is negative is as if it were not said.
+    /// Builds the policy from `IncrementalUpdates`, `ChangeBeforeUpdates` and `UpdateInterval`, within bounds. Negative
+    /// values count as absent.
     pub(super) fn from_request(
         incremental: Option<bool>,
         least_change: Option<DurationSeconds>,
@@ -46,9 +46,9 @@ impl UpdatePolicy {
         }
     }
 
-    /// How long after a delivery nothing is told.
+    /// Returns the pause after a delivery.
     pub(super) fn min_interval(&self) -> Duration {
-        // Without one, the looks themselves are that far apart.
+        // Without a longer interval, the cycle of checks is the pause.
         if self.interval > SIRI_CYCLE { self.interval } else { Duration::ZERO }
     }
 }

@@ -1,5 +1,5 @@
-//! What a subscriber has not been told: of records those that are newer, of a stop's visits those that differ and those that
-//! are gone before their time; or, where it wants that, all of them whenever something of them is news.
+//! The updates of a subscription: newer records; or a stop's visits that changed, and cancellations of visits that
+//! disappeared early; or everything after any change, if the subscriber wants that.
 
 use std::collections::HashMap;
 
@@ -17,47 +17,47 @@ use super::super::snapshot::SiriSnapshot;
 use super::reported_journeys::{ReportedJourney, ReportedJourneys};
 use super::update_policy::UpdatePolicy;
 
-/// What a subscriber knows. Bound: a number per network, as many visits as one answer holds, and [`ReportedJourneys`].
+/// The position of a subscriber. Bound: a number per network, the visits of one delivery, and [`ReportedJourneys`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct SubscriberState {
     records: Known,
     visits: HashMap<SmolStr, ReportedVisit>,
-    /// Journeys as they were told, where small changes do not count.
+    /// Journeys as last sent, if small changes are suppressed.
     journeys: ReportedJourneys,
-    /// Which records there were when all of them was told last, as a hash.
+    /// Hash of the record ids in the last complete delivery.
     set: u128,
-    /// Whether all of them is being told, in parts.
+    /// True while a complete delivery is sent in parts.
     is_amid: bool,
     is_begun: bool,
 }
 
-/// A visit as it was told.
+/// A visit as it was last sent.
 #[derive(Clone, Debug)]
 struct ReportedVisit {
     told: ReportedJourney,
-    /// When it leaves, Unix seconds.
+    /// Departure time, Unix seconds.
     leaves: Option<i64>,
     line: Option<SmolStr>,
     direction: Option<SmolStr>,
 }
 
-/// What there is to tell, and what is known then.
+/// An update, and the subscriber's position after it.
 #[derive(Debug)]
 pub(super) struct PendingUpdate {
-    /// Nothing where there is nothing to tell.
+    /// `None` if there is nothing to send.
     pub(super) delivery: Option<ServiceDelivery>,
     pub(super) memory: SubscriberState,
     pub(super) has_more: bool,
 }
 
 impl PendingUpdate {
-    /// There is nothing to tell.
+    /// Returns an update without a delivery.
     fn unchanged(memory: SubscriberState) -> Self {
         Self { delivery: None, memory, has_more: false }
     }
 }
 
-/// The news; none where what is asked for means nothing any more.
+/// Finds the updates; `None` if the query's references are no longer valid.
 pub(super) fn find_updates(
     scene: &SiriSnapshot,
     subject: QuerySubject,
@@ -79,7 +79,7 @@ pub(super) fn find_updates(
     }
 }
 
-/// How records are told.
+/// The query for updates of records.
 #[derive(Clone, Copy)]
 struct UpdateQuery<'a> {
     scene: &'a SiriSnapshot,
@@ -89,7 +89,7 @@ struct UpdateQuery<'a> {
 }
 
 impl UpdateQuery<'_> {
-    /// What is newer than what is known, as much as one delivery holds.
+    /// Finds the records after the subscriber's position, up to the size of one delivery.
     fn find_part(self, mut memory: SubscriberState) -> Result<PendingUpdate, SiriFault> {
         let Self { scene, service, asked, manner } = self;
         let most = deliveries::part_records_max(service);
@@ -116,7 +116,7 @@ impl UpdateQuery<'_> {
         Ok(PendingUpdate { delivery: is_due.then_some(delivery), memory, has_more })
     }
 
-    /// The first part of all that there is, if something of it is news.
+    /// Finds the first part of a complete delivery, if anything changed.
     fn find_whole(self, memory: &SubscriberState) -> Result<PendingUpdate, SiriFault> {
         let Self { scene, service, asked, .. } = self;
         let set = deliveries::hash_record_ids(scene, service, asked)?;
@@ -127,7 +127,7 @@ impl UpdateQuery<'_> {
             }
         }
         let journeys = memory.journeys.clone();
-        // It is told even where it has become nothing.
+        // The delivery is sent even if it is empty by now.
         let from_the_beginning =
             SubscriberState { set, journeys, is_amid: true, ..SubscriberState::default() };
         self.find_part(from_the_beginning)
@@ -159,19 +159,19 @@ fn find_visits(
     Some(PendingUpdate { delivery, memory, has_more: false })
 }
 
-/// How visits are compared with those that are known.
+/// The criteria for changed visits.
 #[derive(Clone, Copy)]
 struct VisitComparison {
-    /// How many are asked for at most.
+    /// Largest number of visits in the query.
     most: usize,
-    /// Seconds by which a time has to differ.
+    /// Threshold of time changes, in seconds.
     least: u32,
-    /// Unix seconds.
+    /// Current time, Unix seconds.
     now: i64,
 }
 
-/// Leaves in a delivery of all visits what is not known, and takes back what is gone before its time. Gives all visits, each
-/// as it was told.
+/// Retains only changed visits in a delivery of all visits, and adds cancellations of visits that disappeared early.
+/// Returns all visits as they were last sent.
 fn retain_changed(
     stop: &mut StopMonitoringDelivery,
     known: &HashMap<SmolStr, ReportedVisit>,
@@ -195,7 +195,7 @@ fn retain_changed(
     let mut gone: Vec<(&SmolStr, &ReportedVisit)> = known
         .iter()
         .filter(|(id, _)| !all.contains_key(*id))
-        // What has left is over, and what comes after the last that is asked for may still be there.
+        // A visit that has departed is over, and one after the last listed visit may still exist.
         .filter(|(_, visit)| visit.leaves.is_none_or(|leaves| leaves >= now))
         .filter(|(_, visit)| !is_full || visit.leaves <= last)
         .collect();
@@ -207,7 +207,7 @@ fn retain_changed(
             item_ref: Some(id.clone()),
             monitoring_ref: monitoring_ref.clone(),
             line_ref: visit.line.clone(),
-            // A line stands with its direction.
+            // The schema requires a direction with a line.
             direction_ref: visit
                 .line
                 .as_ref()
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    /// What is told of these visits at `now`, and what is taken back.
+    /// Returns the ids of the sent visits and of the cancellations at `now`.
     fn tell(
         known: &mut HashMap<SmolStr, ReportedVisit>,
         visits: &[MonitoredStopVisit],
@@ -289,14 +289,14 @@ mod tests {
         let (a, b, c) = (visit("a", 100, 0), visit("b", 200, 0), visit("c", 300, 0));
         let first = tell(&mut known, &[a.clone(), b.clone(), c.clone()], 9, 10);
         assert_eq!(first, (vec!["a".into(), "b".into(), "c".into()], none.to_vec()));
-        // Another time of recording is no news, another time of departure is, if it is far enough from the one before.
+        // A new time of recording is not a change; a new departure time is, from the threshold on.
         let (a, late) = (visit("a", 119, 5), visit("b", 250, 5));
         let news = tell(&mut known, &[a, late.clone(), c.clone()], 9, 25);
         assert_eq!(news, (vec!["b".into()], none.to_vec()));
-        // The first has left, the last does not come.
+        // The first visit has departed, the last one is cancelled.
         let news = tell(&mut known, std::slice::from_ref(&late), 9, 120);
         assert_eq!(news, (none.to_vec(), vec!["c".into()]));
-        // What is pushed out of the list by another is not gone.
+        // A visit that another one pushes out of the list is not cancelled.
         let other = visit("d", 240, 120);
         let news = tell(&mut known, &[other], 1, 130);
         assert_eq!(news, (vec!["d".into()], none.to_vec()));
