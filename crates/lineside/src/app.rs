@@ -1,4 +1,4 @@
-//! What every handler shares: one cheaply cloned handle on the running server.
+//! The shared state of all handlers: one handle on the running server that is cheap to clone.
 
 use std::sync::Arc;
 
@@ -28,143 +28,142 @@ use crate::settings::LiveSettings;
 use crate::shutdown::Shutdown;
 use crate::uploads;
 
-/// Where the program serves the map's own files.
+/// Path of the demo city's base map.
 pub const BASE_MAP_PATH: &str = "/map/base-map.geojson";
-/// Where a map style that lies in a file is served.
+/// Path of a map style that is configured as a local file.
 pub const MAP_STYLE_PATH: &str = "/map/style.json";
-/// Where a tile archive that lies in a file is served.
+/// Path of a tile archive that is configured as a local file.
 pub const MAP_TILES_PATH: &str = "/map/tiles.pmtiles";
 
-/// The running server, as handlers see it.
+/// A handle on the running server.
 #[derive(Clone, Debug)]
 pub struct App(Arc<AppParts>);
 
-/// What an [`App`] is made of.
+/// The parts of an [`App`].
 #[derive(Debug)]
 pub(crate) struct AppParts {
-    /// The feeds and what they hold.
+    /// The feeds and their data.
     pub(crate) ingest: Arc<Ingest>,
     /// The configuration in force.
     pub(crate) settings: LiveSettings,
-    /// The time that city and server share; the wall clock unless a demo runs faster.
+    /// The clock of the data; the wall clock unless a demo runs faster.
     pub(crate) clock: Arc<dyn Clock>,
-    /// When the server started, on that clock.
+    /// Start of the server, on that clock.
     pub(crate) started: UnixMillis,
-    /// Whether and how the server is stopping.
+    /// The state of the shutdown.
     pub(crate) shutdown: Shutdown,
-    /// What is remembered on the disk, where there is one. It is closed before the demo takes its folder away.
+    /// The store on disk, if there is a data folder. It is closed before the demo deletes its folder.
     pub(crate) store: Option<Arc<Store>>,
-    /// The simulated city, when this is the demo.
+    /// The simulated city of a demo.
     pub(crate) demo: Option<Arc<Demo>>,
-    /// Land, water and streets to draw under everything, as GeoJSON.
+    /// Land, water and streets of the base map, as GeoJSON.
     pub(crate) base_map: Option<Bytes>,
-    /// Counters of the HTTP room.
+    /// Counters of the HTTP server.
     pub(crate) metrics: HttpMetrics,
-    /// What was said to those who are told of trouble.
+    /// Counts of sent notifications.
     pub(crate) notifications: Arc<notifications::NotificationCounts>,
-    /// Who may what.
+    /// Authorization of clients.
     pub(crate) gate: Arc<TokenAuthorizer>,
-    /// Who may change how the server runs.
+    /// Authentication of admins.
     pub(crate) admin: AdminAuth,
-    /// Whose word on a client's address is taken.
+    /// The proxies that are trusted to forward a client's address.
     pub(crate) proxies: TrustedProxies,
-    /// How everything is doing, for who watches.
+    /// The operations dashboard.
     pub(crate) ops: Arc<OpsDashboard>,
-    /// What is wrong with feeds.
+    /// The latest validation reports on feeds.
     pub(crate) reports: Arc<LatestReports>,
-    /// What the operator's own validators say of them.
+    /// The operator's own validators, with their results.
     pub(crate) validators: ExternalValidators,
-    /// Which trips are late, as it was answered last.
+    /// Cached delay reports.
     pub(crate) delays: DelayReports,
-    /// What the server API was asked to publish once.
+    /// Recent publications of the server API by idempotency key.
     pub(crate) published: IdempotencyCache,
-    /// What visitors bring to be validated.
+    /// The service that validates uploaded files.
     pub(crate) visitors: Arc<uploads::UploadService>,
-    /// What was answered in SIRI, and to whom.
+    /// Cached SIRI replies, and the positions of requestors.
     pub(crate) siri: AnswerCache,
-    /// Who is sent what changes, in SIRI.
+    /// The subscriptions of other systems to SIRI.
     pub(crate) subscriptions: SubscriptionRegistry,
-    /// Compressed replies, kept for the next client.
+    /// Cache of compressed replies.
     pub(crate) compressed: CompressedBodies,
-    /// The places for connections.
+    /// The limits on connections and replies.
     pub(crate) admission: Arc<AdmissionControl>,
     /// The threads that own the sockets of sessions.
     pub(crate) partitions: Arc<PartitionSet>,
-    /// Connections that can be open at once.
+    /// Largest number of open connections.
     pub(crate) connections: usize,
 }
 
-/// Where a page finds what lies under the map; each is a URL.
+/// URLs of the map's sources, as a page uses them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapLinks {
-    /// GeoJSON of land, water, parks and streets; each feature's `properties.kind` says which.
+    /// GeoJSON of land, water, parks and streets; `properties.kind` is the kind of each feature.
     pub base_map: Option<String>,
-    /// A whole MapLibre style of the operator's.
+    /// A complete MapLibre style of the operator.
     pub style: Option<String>,
     /// A PMTiles archive in the Protomaps layers.
     pub pmtiles: Option<String>,
 }
 
 impl App {
-    /// Wraps the parts.
     pub(crate) fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
     }
 
-    /// The feeds and what they hold.
+    /// Returns the feeds and their data.
     #[must_use]
     pub fn ingest(&self) -> &Arc<Ingest> {
         &self.0.ingest
     }
 
-    /// The rooms.
+    /// Returns the hub with the rooms of all channels.
     #[must_use]
     pub fn hub(&self) -> &Arc<Hub> {
         self.0.ingest.hub()
     }
 
-    /// The configuration in force.
+    /// Returns the configuration in force.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         self.0.settings.current_config()
     }
 
-    /// The same, with how it came about.
+    /// Returns the live settings, from which the configuration in force is derived.
     pub(crate) fn settings(&self) -> &LiveSettings {
         &self.0.settings
     }
 
-    /// The time that the data follow.
+    /// Returns the clock of the data, which may differ from the wall clock.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.clock
     }
 
-    /// Now, as the data count it.
+    /// Returns the current time of the data's clock.
     #[must_use]
     pub fn now(&self) -> UnixMillis {
         self.0.clock.wall_time()
     }
 
-    /// When the server started, as the data count time.
+    /// Returns the start of the server, on the data's clock.
     #[must_use]
     pub fn started_at(&self) -> UnixMillis {
         self.0.started
     }
 
-    /// Whether and how the server is stopping.
+    /// Returns the state of the shutdown.
     #[must_use]
     pub fn shutdown(&self) -> &Shutdown {
         &self.0.shutdown
     }
 
-    /// The simulated city, when this is the demo.
+    /// Returns the simulated city of a demo.
     #[must_use]
     pub fn demo(&self) -> Option<&Arc<Demo>> {
         self.0.demo.as_ref()
     }
 
-    /// Where a page finds what lies under the map.
+    /// Returns the URLs of the map's sources, as a page uses them.
     #[must_use]
     pub fn map_links(&self) -> MapLinks {
         let link = |source: &MapSource, path: &str| match source {
@@ -179,7 +178,7 @@ impl App {
         }
     }
 
-    /// The address under which a request's sender reaches us, without a slash at its end.
+    /// Returns the base URL that the sender of a request uses, without a trailing slash.
     #[must_use]
     pub fn base_url(&self, headers: &HeaderMap) -> String {
         let server = &self.config().server;
@@ -190,15 +189,15 @@ impl App {
         }
     }
 
-    /// GeoJSON of land, water and streets.
+    /// Returns the GeoJSON of land, water and streets.
     pub(crate) fn base_map(&self) -> Option<&Bytes> {
         self.0.base_map.as_ref()
     }
 
-    /// What a page may load from elsewhere for its map: where its style or archive is, and what the
-    /// operator listed. A style without a list may load from anywhere: its sources, glyphs and sprite
-    /// name further hosts, and those again others, which only the browser comes to know. Plain HTTP is
-    /// among them for tile servers inside a network; a page served over HTTPS blocks it by itself.
+    /// Returns the origins from which a page may load map data: those of the style and archive, and those that the
+    /// operator listed. A style without a list may load from anywhere: its sources, glyphs and sprite name further
+    /// hosts, and those again others, which only the browser finds out. Plain HTTP is included for tile servers inside
+    /// a network; browsers block it on pages served over HTTPS.
     pub(crate) fn map_origins(&self) -> Vec<String> {
         let map = &self.config().map;
         if map.style.is_some() && map.origins.is_empty() {
@@ -213,99 +212,99 @@ impl App {
         origins
     }
 
-    /// Counters of the HTTP room.
+    /// Returns the counters of the HTTP server.
     pub(crate) fn metrics(&self) -> &HttpMetrics {
         &self.0.metrics
     }
 
-    /// What was said to those who are told of trouble.
+    /// Returns the counts of sent notifications.
     pub(crate) fn notification_counts(&self) -> &Arc<notifications::NotificationCounts> {
         &self.0.notifications
     }
 
-    /// Who may what.
+    /// Returns the authorization of clients.
     pub(crate) fn authorizer(&self) -> &Arc<TokenAuthorizer> {
         &self.0.gate
     }
 
-    /// Who may change how the server runs.
+    /// Returns the authentication of admins.
     pub(crate) fn admin(&self) -> &AdminAuth {
         &self.0.admin
     }
 
-    /// What is wrong with feeds.
+    /// Returns the latest validation reports on feeds.
     pub(crate) fn reports(&self) -> &Arc<LatestReports> {
         &self.0.reports
     }
 
-    /// What the operator's own validators say of feeds.
+    /// Returns the operator's own validators, with their results.
     pub(crate) fn external_validators(&self) -> &ExternalValidators {
         &self.0.validators
     }
 
-    /// How everything is doing, for who watches.
+    /// Returns the operations dashboard.
     pub(crate) fn ops_dashboard(&self) -> &Arc<OpsDashboard> {
         &self.0.ops
     }
 
-    /// Whose word on a client's address is taken.
+    /// Returns the proxies that are trusted to forward a client's address.
     pub(crate) fn trusted_proxies(&self) -> &TrustedProxies {
         &self.0.proxies
     }
 
-    /// Which trips are late, as it was answered last.
+    /// Returns the cached delay reports.
     pub(crate) fn delays(&self) -> &DelayReports {
         &self.0.delays
     }
 
-    /// What the server API was asked to publish once.
+    /// Returns the server API's recent publications by idempotency key.
     pub(crate) fn idempotency_cache(&self) -> &IdempotencyCache {
         &self.0.published
     }
 
-    /// Who is sent what changes, in SIRI.
+    /// Returns the subscriptions of other systems to SIRI.
     pub(crate) fn siri_subscriptions(&self) -> &SubscriptionRegistry {
         &self.0.subscriptions
     }
 
-    /// What visitors bring to be validated.
+    /// Returns the service that validates uploaded files.
     pub(crate) fn uploads(&self) -> &Arc<uploads::UploadService> {
         &self.0.visitors
     }
 
-    /// What was answered in SIRI, and to whom.
+    /// Returns the cached SIRI replies and the positions of requestors.
     pub(crate) fn siri_answers(&self) -> &AnswerCache {
         &self.0.siri
     }
 
-    /// Compressed replies, kept for the next client.
+    /// Returns the cache of compressed replies.
     pub(crate) fn compressed_bodies(&self) -> &CompressedBodies {
         &self.0.compressed
     }
 
-    /// Connections that can be open at once: what the configuration says, or what the system allows.
+    /// Returns the largest number of open connections: the configured one, or fewer if the system allows only fewer.
     #[must_use]
     pub fn max_connections(&self) -> usize {
         self.0.connections
     }
 
-    /// What is remembered on the disk, where there is one.
+    /// Returns the store on disk, if there is a data folder.
     pub(crate) fn store(&self) -> Option<&Arc<Store>> {
         self.0.store.as_ref()
     }
 
-    /// The threads that own the sockets of sessions.
+    /// Returns the threads that own the sockets of sessions.
     pub(crate) fn partitions(&self) -> &Arc<PartitionSet> {
         &self.0.partitions
     }
 
-    /// The places for connections.
+    /// Returns the limits on connections and replies.
     pub(crate) fn admission(&self) -> &Arc<AdmissionControl> {
         &self.0.admission
     }
 }
 
-/// Whether a `Host` header can stand in a link: a name or an address, and a port.
+/// Returns true if a `Host` header can be part of a link: it looks like a name or an address, with or without a port.
 fn is_valid_host(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
     !host.is_empty() && host.len() <= 255 && host.bytes().all(allowed)

@@ -1,7 +1,7 @@
-//! What clients may: who they are by their tokens, and what the namespaces let them do.
+//! Authorization of clients, by their tokens and the namespaces of channels.
 //!
-//! Transit channels are open to every connection, `ops/…` to admins unless all may look. In `app/…` the namespace decides, or a token: one for the
-//! connection that lists the channel, or one for the channel.
+//! Transit channels are open to every connection, `ops/…` to admins unless it is public. In `app/…` the namespace
+//! decides, or a token: a connection token that lists the channel, or a channel token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use crate::config;
 use crate::ops::is_ops_channel;
 use crate::token::{TokenError, TokenVerifier};
 
-/// Why a client may not.
+/// The reason why a client is denied access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AccessDenied {
-    /// A token is needed, or the one shown is not good.
+    /// A token is missing or invalid.
     #[error("a valid token is needed")]
     Unauthorized,
-    /// The token was good once: a new one may be.
+    /// The token has expired; a new one may be valid.
     #[error("the token has expired")]
     Expired,
-    /// Not for this client.
+    /// The client has no permission.
     #[error("not for this client")]
     Forbidden,
 }
@@ -38,15 +38,15 @@ impl From<TokenError> for AccessDenied {
     }
 }
 
-/// Decides who may what.
+/// Checks the permissions of clients, by their tokens and the namespaces.
 #[derive(Debug)]
 pub(crate) struct TokenAuthorizer {
     hub: Arc<Hub>,
     clock: Arc<dyn Clock>,
-    /// Without it nobody is asked who they are.
+    /// Without a verifier all clients are anonymous.
     verifier: Option<TokenVerifier>,
     anonymous: bool,
-    /// Whether `ops/…` is for everybody.
+    /// True if `ops/…` is open to all clients.
     public_ops: bool,
 }
 
@@ -62,10 +62,10 @@ impl TokenAuthorizer {
         }
     }
 
-    /// Who shows this token for a connection.
+    /// Returns the client that a connection token identifies.
     ///
     /// # Errors
-    /// When it is not good, or missing where one is needed.
+    /// Returns an error if the token is invalid, or missing although one is required.
     pub(crate) fn identify_client(
         &self,
         token: Option<&str>,
@@ -74,7 +74,7 @@ impl TokenAuthorizer {
         match (&self.verifier, token) {
             (Some(verifier), Some(token)) => {
                 let claims = verifier.verify(token, self.current_time())?;
-                // A token for one channel says nothing of who may connect.
+                // A channel token does not authorize a connection.
                 if claims.channel.is_some() {
                     return Err(AccessDenied::Unauthorized);
                 }
@@ -90,10 +90,10 @@ impl TokenAuthorizer {
         }
     }
 
-    /// Whether a client may subscribe; with what a token for the channel says, if one was shown.
+    /// Checks that a client may subscribe; returns the claims of the channel token, if there is one.
     ///
     /// # Errors
-    /// When it may not, or the token is not good for this client and channel.
+    /// Returns an error if the client may not subscribe, or if the token is not valid for this client and channel.
     pub(crate) fn authorize_subscribe(
         &self,
         who: &ClientIdentity,
@@ -116,7 +116,7 @@ impl TokenAuthorizer {
         Err(self.denial_for(subscribe, who))
     }
 
-    /// Who may subscribe without a token for the channel; `None` where nobody is asked.
+    /// Returns the clients that may subscribe without a channel token; `None` if all may.
     fn allowed_subscribers(&self, channel: &Channel) -> Option<AccessPolicy> {
         if is_ops_channel(channel) {
             return (!self.public_ops).then_some(AccessPolicy::Nobody);
@@ -124,10 +124,10 @@ impl TokenAuthorizer {
         self.hub.find_namespace(channel).map(|namespace| namespace.subscribe)
     }
 
-    /// Whether a client may publish.
+    /// Checks that a client may publish.
     ///
     /// # Errors
-    /// When it may not.
+    /// Returns an error if it may not.
     fn authorize_publish(
         &self,
         who: &ClientIdentity,
@@ -138,7 +138,7 @@ impl TokenAuthorizer {
         if publish.allows_user(&who.user) { Ok(()) } else { Err(self.denial_for(publish, who)) }
     }
 
-    /// Forgets tokens that were checked long ago.
+    /// Evicts old results of token checks.
     pub(crate) fn evict_old_tokens(&self, now: Duration) {
         if let Some(verifier) = &self.verifier {
             verifier.evict_old_tokens(now);
@@ -149,7 +149,7 @@ impl TokenAuthorizer {
         self.clock.wall_time()
     }
 
-    /// Where a token would help, it is asked for.
+    /// Returns `Unauthorized` if a token would grant access, else `Forbidden`.
     fn denial_for(&self, who: AccessPolicy, client: &ClientIdentity) -> AccessDenied {
         let would_help =
             who == AccessPolicy::Users && client.user.is_empty() && self.verifier.is_some();
@@ -167,7 +167,7 @@ impl From<AccessDenied> for Refusal {
     }
 }
 
-/// What the connections of the Centrifuge protocol ask.
+/// The checks for connections of the Centrifuge protocol.
 impl auth::Authorizer for TokenAuthorizer {
     fn is_token_known(&self, token: &str) -> bool {
         self.verifier.as_ref().is_none_or(|verifier| verifier.is_verified(token))
@@ -175,7 +175,7 @@ impl auth::Authorizer for TokenAuthorizer {
 
     fn check_token(&self, token: &str) {
         if let Some(verifier) = &self.verifier {
-            // Remembered, good or bad.
+            // The verifier caches the result, valid or not.
             let _outcome = verifier.verify(token, self.current_time());
         }
     }

@@ -1,11 +1,11 @@
-//! Which clients count as one where something is limited per address.
+//! The unit that limits per client address count: an address, or an IPv6 network.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Bits of an IPv6 address that name the network; one subscriber is usually given all the addresses of one.
+/// Prefix length of an IPv6 network; one subscriber is usually assigned all addresses of a /64.
 const IPV6_NETWORK_BITS: u32 = 64;
 
-/// What a client is counted by: an IPv4 address, or the /64 network of an IPv6 address.
+/// Returns the key under which a client is counted: its IPv4 address, or the /64 network of its IPv6 address.
 pub(crate) fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,5 +1,5 @@
-//! The one folder that a server writes to. A second server in it would lose the first one's data, so
-//! it is claimed for the life of the process. Whose data are in it, it says by a name of its own.
+//! The data folder, the only folder that a server writes to. A second server in it would lose the first one's data, so
+//! a server locks it for the life of the process. A file in the folder holds the server's name.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use anyhow::{Context as _, bail};
 
 use crate::admin::random_text;
 
-/// The file whose lock is the claim.
+/// The lock file.
 const LOCK_FILE: &str = "lineside.lock";
-/// The file with the folder's name.
+/// The file with the server's name.
 const NAME_FILE: &str = "name";
-/// Letters and digits of a name that tell it from others.
+/// Number of random characters in a name.
 const NAME_CHARS: usize = 12;
 
-/// A data folder that is ours until this is dropped, or the process ends in whatever way.
+/// The lock on a data folder, held until this is dropped or the process ends in any way.
 #[derive(Debug)]
 pub(crate) struct DataDirLock {
     _lock: File,
@@ -23,13 +23,13 @@ pub(crate) struct DataDirLock {
 }
 
 impl DataDirLock {
-    /// Makes the folder if it is absent, and claims it.
+    /// Locks the folder, after creating it if it is missing.
     ///
     /// # Errors
-    /// If it cannot be written to, or another server has it.
+    /// Returns an error if the folder is not writable, or if another server holds the lock.
     pub(crate) fn acquire(folder: &Path) -> anyhow::Result<Self> {
         let shown = folder.display();
-        // What lies in it is not for other users of this machine. A folder that is there keeps the mode that it was given.
+        // The data are not for other users of this machine. An existing folder keeps its mode.
         let mut maker = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
@@ -50,10 +50,10 @@ impl DataDirLock {
         }
     }
 
-    /// What a server with this folder is called by others: what was made up at its first start.
+    /// Returns the server's name for other systems, which is generated at the first start.
     ///
     /// # Errors
-    /// If there is none yet and it cannot be written.
+    /// Returns an error if the name does not exist yet and cannot be written.
     pub(crate) fn server_name(&self) -> anyhow::Result<String> {
         let path = self.folder.join(NAME_FILE);
         let known = fs::read_to_string(&path).unwrap_or_default();
@@ -67,14 +67,14 @@ impl DataDirLock {
     }
 }
 
-/// A name that no other server has.
+/// Generates a random, practically unique name.
 pub(crate) fn generate_server_name() -> String {
     let chance = random_text();
     let chance = chance.chars().filter(char::is_ascii_alphanumeric).take(NAME_CHARS);
     format!("lineside-{}", chance.collect::<String>().to_ascii_lowercase())
 }
 
-/// Whether a text may stand as a name in a request.
+/// Returns true if a text is a valid name for requests.
 fn is_valid_server_name(text: &str) -> bool {
     let rest = text.strip_prefix("lineside-").unwrap_or_default();
     (1..=NAME_CHARS).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -115,7 +115,7 @@ mod tests {
         let (one, other) = (name("one"), name("other"));
         assert!(is_valid_server_name(&one) && one != other, "{one} {other}");
         assert_eq!(name("one"), one);
-        // What stands there may have been cut off, or be somebody else's.
+        // The file may have been truncated, or replaced by other software.
         for broken in ["", "lineside-", "lineside-<a/>", &"x".repeat(9_999)] {
             fs::write(parent.path().join("one").join(NAME_FILE), broken).unwrap();
             assert!(is_valid_server_name(&name("one")), "{broken}");

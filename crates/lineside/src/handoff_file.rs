@@ -1,7 +1,7 @@
-//! The file in the data folder by which a clean stop leaves to the next start what subscribers may come back to.
+//! The file in the data folder with which a clean stop hands the positions of subscribers over to the next start.
 //!
-//! It is written beside its place and put there whole, and it is taken away before anything of it is gone on with. So a
-//! process that crashed leaves none, and no position is ever given out twice for two different things.
+//! It is written under a temporary name and renamed when complete, and it is deleted before any of it is used. So a
+//! crashed process leaves no file, and a position never stands for two different things.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use lineside_ingest::{HandoffState, HandoffWriter, Ingest, WrittenNetworks};
 use lineside_sync::UnixMillis;
 
-/// The file, in the data folder.
+/// Name of the file in the data folder.
 const FILE: &str = "restart.kept";
-/// The file while it is being written.
+/// Name of the file while it is being written.
 const PART: &str = "restart.kept.part";
-/// Its owner's alone: it holds what was said in channels that not everybody may listen to.
+/// Readable for its owner only: it holds publications of channels that are not public.
 const MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What an earlier process left in the folder, once: the file is gone after this. A file that is of no use is told of and
-/// stays where it is, until the next clean stop puts another in its place.
+/// Loads the state that an earlier process left, and deletes the file. An unusable file is logged and stays until the
+/// next clean stop replaces it.
 pub(crate) fn load_and_delete(folder: &Path) -> Option<HandoffState> {
-    // Left by a stop that did not come to its end.
+    // A leftover of an interrupted stop.
     let _ = fs::remove_file(folder.join(PART));
     let path = folder.join(FILE);
     let file = match File::open(&path) {
@@ -34,7 +34,7 @@ pub(crate) fn load_and_delete(folder: &Path) -> Option<HandoffState> {
         Ok(kept) => kept,
         Err(error) => return reject_file(&path, &error),
     };
-    // Only what no later start can find again may be gone on with.
+    // The state may be used only if no later start can load it again.
     match fs::remove_file(&path).and_then(|()| sync_folder(folder)) {
         Ok(()) => Some(kept),
         Err(error) => reject_file(&path, &format_args!("it cannot be taken away: {error}")),
@@ -50,17 +50,17 @@ fn reject_file(path: &Path, error: &dyn std::fmt::Display) -> Option<HandoffStat
     None
 }
 
-/// Removes a file that could not be written to its end, as on a full disk.
+/// Deletes a file that could not be completed, for example on a full disk.
 fn remove_partial_file(folder: &Path) {
     let _ = fs::remove_file(folder.join(PART));
 }
 
-/// A removal or a new name is certain once the folder is on the disk.
+/// Syncs the folder: only then is a removal or a new name durable.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The file on its way.
+/// A handoff file that is being written.
 #[derive(Debug)]
 pub(crate) struct HandoffFileWriter {
     folder: PathBuf,
@@ -69,7 +69,7 @@ pub(crate) struct HandoffFileWriter {
 }
 
 impl HandoffFileWriter {
-    /// Writes the networks, which have stopped polling.
+    /// Creates the file and writes the networks, which have stopped polling.
     pub(crate) fn start_with_networks(
         folder: PathBuf,
         ingest: &Ingest,
@@ -90,7 +90,7 @@ impl HandoffFileWriter {
         Ok(Self { folder, writer, networks })
     }
 
-    /// Writes the logs of channels, into which nothing is published from here on, and puts the file in its place.
+    /// Writes the logs of channels, into which nothing is published any more, and renames the file to its final name.
     pub(crate) fn finish_with_logs(self, ingest: &Ingest) -> io::Result<()> {
         let folder = self.folder.clone();
         self.write_channel_logs(ingest).inspect_err(|_| remove_partial_file(&folder))
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(said(&now), 0);
         stop(&now, folder.path()).await;
         assert!(load_and_delete(folder.path()).is_some());
-        // A folder in its place can be neither read nor taken away.
+        // A folder under that name can be neither read nor deleted as a file.
         fs::create_dir(&file).unwrap();
         assert!(load_and_delete(folder.path()).is_none());
     }
@@ -201,7 +201,7 @@ mod tests {
         let now = first.hub().clock().wall_time();
         let keeping =
             HandoffFileWriter::start_with_networks(folder.path().to_owned(), &first, now).unwrap();
-        // What is published until the last moment is in it.
+        // A publication just before the end is included.
         say(&first);
         keeping.finish_with_logs(&first).unwrap();
         let next = ingest(load_and_delete(folder.path()));

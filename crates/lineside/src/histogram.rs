@@ -1,4 +1,5 @@
-//! Durations for `/metrics`: histograms of ours as the classic ones of OpenMetrics and the native ones of Prometheus.
+//! Duration histograms for `/metrics`: converts the internal ones to classic OpenMetrics and native Prometheus
+//! histograms.
 
 use std::fmt;
 
@@ -11,13 +12,14 @@ use prometheus_client::metrics::MetricType;
 
 const NANOS_PER_SECOND: f64 = 1e9;
 
-/// How fine native histograms are: 16 buckets to a power of two, each 4.4 % wide. Finer ones would be narrower than ours.
+/// Resolution of native histograms: 16 buckets per power of two, each 4.4 % wide. A finer one would exceed the internal
+/// resolution.
 const SCHEMA: i32 = 4;
-/// Up to here a duration counts as none: less than the nanosecond that a bucket begins with, and above 0, by which a
-/// reader tells a native histogram without values from a classic one.
+/// Zero threshold, below the nanosecond at which the lowest bucket begins. It is above 0, because readers distinguish
+/// an empty native histogram from a classic one by it.
 const ZERO_SECONDS: f64 = 1e-10;
 
-/// Where the buckets end, in nanoseconds: three to a power of ten, from 10 microseconds to 50 seconds.
+/// Upper bounds of the classic buckets in nanoseconds: three per power of ten, from 10 microseconds to 50 seconds.
 const BOUNDS: [u64; 21] = {
     let mut bounds = [0; 21];
     let (mut n, mut decade) = (0, 10_000);
@@ -31,8 +33,8 @@ const BOUNDS: [u64; 21] = {
     bounds
 };
 
-/// One family: a histogram for each set of labels, or one without. Up to 3 % below a bound a duration may count as
-/// beyond it.
+/// A metric family: a histogram for each set of labels, or one without labels. A duration up to 3 % below a bound may
+/// be counted above it.
 #[derive(Debug)]
 pub(crate) struct LatencyHistograms<L> {
     histograms: Vec<(Option<L>, HistogramSnapshot)>,
@@ -83,7 +85,7 @@ fn encode_snapshot(snapshot: &HistogramSnapshot, encoder: &mut MetricEncoder<'_>
     encoder.encode_histogram_with_native::<NoLabelSet>(sum, count, &buckets, None, native)
 }
 
-/// How many durations end in each bucket, the last without an end: the encoder adds them up.
+/// Returns the count of each bucket, the last without an upper bound; the encoder accumulates them.
 fn bucket_counts(snapshot: &HistogramSnapshot) -> Vec<(f64, u64)> {
     let cumulative = snapshot.cumulative_counts(&BOUNDS);
     let ends = BOUNDS.iter().map(|&bound| bound as f64 / NANOS_PER_SECOND);

@@ -1,7 +1,7 @@
-//! Who waits for one of a few slots: each key once, in the order in which they came, so many at most.
+//! A bounded job queue with a few slots: each key waits once, in the order of arrival.
 //!
-//! A newer job of a key takes the place of the one that waits, and waits itself while an older one of its key runs; others pass
-//! it meanwhile. Nobody is kept waiting for room: who finds none comes again.
+//! A newer job of a key replaces the waiting one, and waits while an older job of its key runs; jobs of other keys
+//! overtake it. A full queue refuses a job, and the caller retries later.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::Hash;
@@ -13,7 +13,8 @@ use lineside_sync::histogram::{self, Histogram};
 use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
-/// Those who wait, and the slots in which they run; none until there are [some](JobQueue::set_concurrency).
+/// The waiting jobs, and the slots in which they run; no job runs before
+/// [`set_concurrency`](JobQueue::set_concurrency).
 #[derive(Debug)]
 pub(crate) struct JobQueue<K, J> {
     waiting: Mutex<VecDeque<(K, J)>>,
@@ -31,32 +32,32 @@ struct QueueCounters {
     took: Histogram,
 }
 
-/// What waits and runs, and what came of it so far.
+/// Statistics of a queue.
 #[derive(Debug)]
 pub(crate) struct QueueStats {
-    /// Keys whose newest job waits.
+    /// Number of waiting jobs, one per key.
     pub(crate) waiting: usize,
-    /// Slots, and how many of them are taken.
+    /// Number of slots, and of those in use.
     pub(crate) slots: u32,
     pub(crate) running: u32,
-    /// Jobs of which something came.
+    /// Jobs that ended with a result.
     pub(crate) finished: u64,
-    /// Jobs of which nothing did.
+    /// Jobs that ended without a result.
     pub(crate) unfinished: u64,
-    /// Times that a key found the queue full; it comes again.
+    /// Times that the full queue refused a job.
     pub(crate) refused: u64,
-    /// Jobs whose place in the queue a newer one took.
+    /// Waiting jobs that a newer one replaced.
     pub(crate) replaced: u64,
-    /// How long those took of which something came.
+    /// Durations of the jobs that ended with a result.
     pub(crate) took: histogram::HistogramSnapshot,
 }
 
-/// How far it is with a key that has something to be done.
+/// The state of a key's job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobStatus {
-    /// It waits, and so many before it.
+    /// The job waits, with this many before it.
     Waits(usize),
-    /// It runs right now.
+    /// The job runs.
     Runs,
 }
 
@@ -72,13 +73,13 @@ impl<K, J> Default for JobQueue<K, J> {
 }
 
 impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
-    /// How many run at once from now on.
+    /// Sets the number of jobs that run at the same time.
     pub(crate) fn set_concurrency(&self, slots: usize) {
         self.slots.set_limit(u32::try_from(slots).unwrap_or(u32::MAX));
     }
 
-    /// Has the newest job of a key wait, in the place of an older one if there is one, else if fewer than `most` wait. Tells
-    /// whether it waits.
+    /// Adds a job, in place of a waiting one of the same key, else if fewer than `most` wait. Returns false if the
+    /// queue is full.
     pub(crate) fn push(&self, key: K, job: J, most: usize) -> bool {
         let mut waiting = self.waiting.lock();
         if let Some((_, older)) = waiting.iter_mut().find(|(other, _)| *other == key) {
@@ -94,7 +95,8 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
         true
     }
 
-    /// The next one with a slot for it, if there is one free. It runs until it is [finished](Self::finish_job).
+    /// Starts the first job whose key does not run, if a slot is free. The job runs until
+    /// [`finish_job`](Self::finish_job).
     pub(crate) fn start_next_job(&self) -> Option<(K, J, OwnedPermit)> {
         let mut waiting = self.waiting.lock();
         let mut running = self.running.lock();
@@ -105,7 +107,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
         Some((key, job, permit))
     }
 
-    /// The job of a key has ended; `took` if something came of it.
+    /// Marks the job of a key as ended; `took` is `Some` if it had a result.
     pub(crate) fn finish_job(&self, key: &K, took: Option<Duration>) {
         self.running.lock().remove(key);
         let count = if took.is_some() { &self.counts.finished } else { &self.counts.unfinished };
@@ -115,14 +117,14 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
         }
     }
 
-    /// Lets go of what waits of keys that are gone.
+    /// Drops the waiting jobs of removed keys.
     pub(crate) fn retain(&self, is_there: impl Fn(&K) -> bool) {
         self.waiting.lock().retain(|(key, _)| is_there(key));
     }
 
-    /// How far it is with a key; none if nothing of it is to be done.
+    /// Returns the status of a key's job; `None` if there is none.
     pub(crate) fn job_status(&self, is_it: impl Fn(&K) -> bool) -> Option<JobStatus> {
-        // Who begins to run meanwhile is in one of both all the time.
+        // Both locks are held, so that a job that is just starting is always seen in one of the two.
         let waiting = self.waiting.lock();
         if self.running.lock().iter().any(&is_it) {
             return Some(JobStatus::Runs);
@@ -201,7 +203,7 @@ mod tests {
             let running = scope.spawn(|| {
                 for job in 1..100_000 {
                     let (key, _, permit) = queue.start_next_job().unwrap();
-                    // A newer one comes before the older one has ended.
+                    // A newer job arrives before the older one has ended.
                     assert!(queue.push(key, job, 1));
                     drop(permit);
                     queue.finish_job(&key, None);

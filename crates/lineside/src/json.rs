@@ -1,16 +1,16 @@
-//! JSON that others have written and that goes out as it is.
+//! Sanitizing of JSON from others that is passed on unchanged.
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-/// The same JSON on one line; `None` when it is none, or in another encoding than UTF-8. A raw line break can
-/// only stand between tokens, where a space does as well; in what is sent it would end a message.
+/// Returns JSON on one line; `None` if the data are not JSON in UTF-8. A raw line break can occur only between tokens,
+/// where a space is equivalent; in a stream it would end a message.
 pub(crate) fn to_single_line(data: Vec<u8>) -> Option<Bytes> {
     serde_json::from_slice::<&RawValue>(&data).ok()?;
     Some(replace_line_breaks(data))
 }
 
-/// As [`to_single_line`], for what was read as JSON already.
+/// Returns valid JSON on one line, as [`to_single_line`] does.
 pub(crate) fn raw_to_single_line(raw: &RawValue) -> Bytes {
     replace_line_breaks(raw.get().as_bytes().to_vec())
 }

@@ -1,14 +1,15 @@
-//! Where the trips that leave a stop go: what tells two stops of one name apart.
+//! Last stops of the trips that leave a stop, which distinguish two stops of the same name.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use lineside_formats::gtfs::{StopIdx, Timetable};
 
-/// Last stops that a stop is listed with.
+/// Largest number of last stops listed for a stop.
 const LAST_STOPS_MAX: usize = 4;
 
-/// The names of the last stops of the patterns that leave from a stop or station, those of most patterns first; at most four.
+/// Returns the names of the last stops of the patterns that leave a stop or station, those of the most patterns first;
+/// at most four.
 pub(crate) fn list_last_stops(timetable: &Timetable, stop: StopIdx) -> Vec<String> {
     let own = timetable.stop_and_descendants(stop);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

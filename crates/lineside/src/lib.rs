@@ -1,21 +1,21 @@
-//! The program: everything that talks to the outside, around rooms that do not.
+//! The server program: everything that talks to the outside, around libraries that do not.
 //!
 //! # Layout
-//! - `config`: the TOML file and `--feed` arguments, checked whole.
+//! - `config`: the TOML file and `--feed` arguments, with all checks.
 //! - `cli`: one file per command; `main.rs` only calls it.
-//! - `server`: wiring, start to stop. `app`: the handle that handlers share. `settings`: what is in force, read again.
-//!   `overrides`: what admins lay over it.
+//! - `server`: wiring, start to stop. `app`: the handle that handlers share. `settings`: the configuration in force, and
+//!   its reload. `overrides`: the changes of admins.
 //! - `http`: the public addresses, their replies and refusals, the accept loop.
-//! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
-//! - `admin`: who may change how the server runs.
-//! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
-//! - `ops`: how the feeds and the node are doing, for who watches them.
-//! - `profile`: what the threads are at, and the flame graph of that.
-//! - `check`: what is wrong with a file. `visitors`: the same for what visitors bring. `validators`: what the operator's own
-//!   programs say of schedules.
-//! - `spelling`: the known word that a misspelt one may mean.
-//! - `watch`: the terminal's client. `queue`: who waits for one of a few slots. `metrics`, `latencies`, `shutdown`, `data_dir`,
-//!   `kept_file`, `patience`: as named.
+//! - `pages`: the HTML pages. `demo`: the simulated city's own HTTP server and its faults.
+//! - `admin`: authentication of admins.
+//! - `token`: the tokens of clients, signed by the operator's back end. `auth`: the permissions of clients.
+//! - `ops`: the state of the feeds and the node, for the dashboard.
+//! - `profile`: profiles of the threads, as flame graphs.
+//! - `check`: validation of files. `uploads`: validation of uploaded files. `external_validators`: runs of the operator's
+//!   own validators.
+//! - `spelling`: suggestions for misspelt words.
+//! - `watch`: the client of the terminal. `job_queue`: a bounded queue with a few slots. `metrics`, `histogram`,
+//!   `shutdown`, `data_dir`, `handoff_file`, `timeout`: as named.
 
 mod client_network;
 mod admin;

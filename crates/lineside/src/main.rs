@@ -8,8 +8,8 @@ use lineside::cli::{self, Cli};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Tasks that run before the runtime looks whether something came: thousands who connect at once are some milliseconds of
-/// work, and a request beside them is to wait for some of it only.
+/// Tasks that run before the runtime polls for I/O: thousands of simultaneous connects are some milliseconds of work,
+/// of which other requests should wait for only a part.
 const TASKS_BETWEEN_LOOKS: u32 = 8;
 
 fn main() -> ExitCode {
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     match runtime {
         Ok(runtime) => {
             let code = runtime.block_on(cli::run_command(cli));
-            // A decoder may still be busy with a large feed: nothing waits for it.
+            // A decoder may still be busy with a large feed; the process does not wait for it.
             runtime.shutdown_background();
             code
         }

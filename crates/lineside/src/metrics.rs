@@ -1,7 +1,7 @@
-//! `/metrics`: what the rooms count, under the rooms' own words.
+//! `/metrics`: the metrics of all modules.
 //!
-//! The rooms keep their figures themselves; a scrape reads them and writes them out. Feed ids are the
-//! only labels that an operator chooses, and their number is the configuration's.
+//! The modules count for themselves; a scrape reads and encodes their counters. Feed ids are the only labels that an
+//! operator chooses, so the configuration bounds their number.
 
 mod endpoint_families;
 mod prometheus_text;
@@ -34,17 +34,17 @@ use crate::reports;
 pub(crate) use self::endpoint_families::EndpointFamily;
 pub(crate) use self::exposition_format::ExpositionFormat;
 
-/// The classes of status: five values, not sixty.
+/// Label values of status classes: five instead of sixty statuses.
 const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// Counters of the HTTP room, which has nobody else to keep them.
+/// Counters of the HTTP server.
 #[derive(Debug, Default)]
 pub(crate) struct HttpMetrics {
-    /// As [`STATUS_CLASSES`].
+    /// Requests by [`STATUS_CLASSES`].
     requests: [counter::Counter; STATUS_CLASSES.len()],
-    /// How long they took, as [`Addresses::ALL`]. Until the head of the answer: a body goes as fast as it is read.
+    /// Durations by [`EndpointFamily::ALL`], until the head of the reply: the client's speed determines the body's.
     request_times: [Histogram; EndpointFamily::ALL.len()],
-    /// Streams over HTTP/2 that ended, as [`Closed::ALL`]. The partitions count their own.
+    /// Ended HTTP/2 streams by [`CloseReason::ALL`]. The partitions count their own.
     closed: [counter::Counter; CloseReason::ALL.len()],
 }
 
@@ -93,25 +93,25 @@ struct FeedOutcomeLabels {
 type FloatGauge = Gauge<f64, AtomicU64>;
 
 impl HttpMetrics {
-    /// Counts a request by how it was answered, and how long that took.
+    /// Counts a request with its status and duration.
     pub(crate) fn count_request(&self, asked: EndpointFamily, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, STATUS_CLASSES.len());
         self.requests[class - 1].increment();
         self.request_times[asked as usize].record_duration(took);
     }
 
-    /// Requests answered, whatever the answer.
+    /// Returns the number of answered requests, of any status.
     pub(crate) fn request_count(&self) -> u64 {
         self.requests.iter().map(counter::Counter::get).sum()
     }
 
-    /// Counts a stream that ended, by why.
+    /// Counts an ended stream by its reason.
     pub(crate) fn count_closed_stream(&self, why: CloseReason) {
         self.closed[why as usize].increment();
     }
 }
 
-/// All figures, in this form.
+/// Encodes all metrics in this format.
 pub(crate) fn encode_metrics(app: &App, form: ExpositionFormat) -> Bytes {
     let registry = build_registry(app);
     match form {
@@ -165,7 +165,7 @@ fn register_http(registry: &mut Registry, metrics: &HttpMetrics) {
     let requests: Family<StatusLabel, Counter> = Family::default();
     for (status, counted) in STATUS_CLASSES.into_iter().zip(&metrics.requests) {
         let n = counted.get();
-        // A class that never was is left out.
+        // Omits classes without any request.
         if n > 0 {
             requests.get_or_create(&StatusLabel { status }).inc_by(n);
         }
@@ -186,7 +186,7 @@ fn register_http(registry: &mut Registry, metrics: &HttpMetrics) {
 fn register_partitions(registry: &mut Registry, app: &App) {
     let partitions = app.partitions().metrics();
     let closed: Family<ReasonLabel, Counter> = Family::default();
-    // Each reason is there from the start, so that a rate over it has a beginning.
+    // Each reason is exported from the start, so that a rate over it has a first value.
     for why in CloseReason::ALL {
         let n = partitions.closed_count(why) + app.metrics().closed[why as usize].get();
         closed.get_or_create(&ReasonLabel { reason: why.metric_label() }).inc_by(n);
@@ -399,7 +399,8 @@ fn register_notifications(registry: &mut Registry, counts: &notifications::Notif
     registry.register("notifications_pending", "Notifications that wait to be delivered", pending);
 }
 
-/// How a poll ended, as a label: each class of status is one, not each of some hundred that a producer may think of.
+/// Returns the label of a poll's outcome, with one value for each status class instead of hundreds of statuses that a
+/// producer may invent.
 fn outcome_label(outcome: &str) -> String {
     let class = outcome.strip_prefix("http_").and_then(|status| status.chars().next());
     class.map_or_else(|| outcome.to_owned(), |class| format!("http_{class}xx"))
@@ -459,7 +460,7 @@ fn register_feeds(registry: &mut Registry, app: &App) {
     registry.register("ingest_feed_state", "The state of a feed", states);
 }
 
-/// When timetables end.
+/// Registers the ends of the feeds' timetables.
 fn register_service_ends(registry: &mut Registry, app: &App) {
     let ends: Family<FeedLabel, Gauge> = Family::default();
     for feed in app.ingest().feeds() {
@@ -473,7 +474,7 @@ fn register_service_ends(registry: &mut Registry, app: &App) {
     registry.register("ingest_service_end_timestamp_seconds", help, ends);
 }
 
-/// Of feeds whose producers bring news by themselves.
+/// Registers the inboxes of feeds whose producers deliver by themselves.
 fn register_inboxes(registry: &mut Registry, app: &App) {
     let bytes: Family<FeedLabel, Gauge> = Family::default();
     let refused: Family<FeedLabel, Counter> = Family::default();

@@ -1,15 +1,15 @@
-//! How many sockets and files the system lets us open, and what is left of that for connections.
+//! The limit of open file descriptors, and its division between connections and everything else.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// What the program needs for itself: files, fetches, its own pollers, and those that are told to go.
+/// Descriptors reserved for the program itself: files, fetches, pollers, and connections that are being refused.
 const RESERVE: u64 = 192;
-/// Of the descriptors, one in so many is for large bodies,
+/// Divisor of the limit for memory files of large bodies.
 const SEALED_SHARE: u64 = 16;
-/// and no more of them than this: some hundred feeds in all codings.
+/// Largest number of memory files: enough for some hundred feeds in all codings.
 const SEALED_MAX: usize = 1_024;
 
-/// Raises the limit as far as the system lets us, and says what it is. None where it cannot be known.
+/// Raises the limit of descriptors as far as the system allows, and returns it; `None` if it is unknown.
 pub(crate) fn raise_descriptor_limit() -> Option<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() {
@@ -18,13 +18,13 @@ pub(crate) fn raise_descriptor_limit() -> Option<u64> {
     Some(soft)
 }
 
-/// How many large bodies may lie in files in memory.
+/// Returns the number of large bodies that may lie in memory files.
 pub(crate) fn max_memfds(descriptors: Option<u64>) -> usize {
     let share = descriptors.map_or(0, |limit| limit / SEALED_SHARE);
     usize::try_from(share).map_or(SEALED_MAX, |share| share.min(SEALED_MAX))
 }
 
-/// How many connections there can be: as many as wanted, or as the descriptors allow.
+/// Returns the number of connections: `wanted`, or fewer if the descriptors do not suffice.
 pub(crate) fn max_connections(wanted: usize, descriptors: Option<u64>) -> usize {
     let reserve = RESERVE + max_memfds(descriptors) as u64;
     let possible = descriptors.map(|limit| limit.saturating_sub(reserve).max(limit / 2));

@@ -1,4 +1,4 @@
-//! Wiring: from a checked configuration to a running server, and to a stopped one.
+//! Wiring of the server: from a checked configuration to a running server, and to its stop.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -39,62 +39,62 @@ use crate::storage::ServerStorage;
 use crate::timeout::run_within;
 use crate::uploads;
 
-/// How often lingering rooms, old log entries and old compressed replies are looked for.
+/// Interval of the eviction of unused rooms, old log entries and expired cache entries.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// How often subscribers are told who came and went meanwhile.
+/// Interval at which joins and leaves are published.
 const TICK_INTERVAL: Duration = Duration::from_millis(250);
-/// How long polling may take to end, where sessions are let go faster.
+/// Shortest time that polling has to end, even if the drain time is shorter.
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
-/// How long sessions that were told to go may take beyond the drain time.
+/// Time beyond the drain time that sessions have to end after they were told to.
 const SESSIONS_STOP_MAX: Duration = Duration::from_millis(500);
-/// How long it may take to end looks at what visitors brought, and to take that away.
+/// Time that validations of uploads have to end, including the deletion of their files.
 const VISITORS_STOP_MAX: Duration = Duration::from_millis(500);
-/// How long each of the two parts may take of what is written for the next start: as long as a slow disk needs for it.
+/// Longest time for each of the two parts of the handoff file, enough for a slow disk.
 const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
-/// How often the certificate's files are looked at.
+/// Interval of the checks for a changed certificate.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 /// Threads that read and encode states for sessions.
 const STATE_WORKERS: usize = 2;
 
-/// What a server starts from besides its configuration.
+/// The inputs of a server besides its configuration.
 #[derive(Debug)]
 pub struct ServerOptions {
     /// The checked configuration.
     pub config: Config,
-    /// The time that the data follow.
+    /// The clock of the data.
     pub clock: Arc<dyn Clock>,
-    /// Where chance begins.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// The simulated city, when this is the demo.
+    /// The simulated city of a demo.
     pub demo: Option<Arc<Demo>>,
-    /// Land, water and streets to draw under everything, as GeoJSON.
+    /// Land, water and streets of the base map, as GeoJSON.
     pub base_map: Option<Bytes>,
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct RunningServer {
     app: App,
     address: SocketAddr,
     serving: JoinHandle<()>,
-    /// Tells the reports of real time, the last ones as the server stops.
+    /// The task that reports findings of real-time data, the last ones as the server stops.
     telling: JoinHandle<()>,
-    /// Where a clean stop leaves what the next start goes on with.
+    /// Folder in which a clean stop leaves the handoff file.
     keeps: Option<PathBuf>,
-    /// Held until the server is gone.
+    /// Locked until the server is gone.
     _data_dir: Option<DataDirLock>,
 }
 
-/// Opens the listener and begins to poll.
+/// Opens the listener and starts polling.
 ///
 /// # Errors
-/// If the data folder or the address is not to be had.
+/// Returns an error if the data folder or the address is not available.
 pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer> {
     let ServerOptions { config, clock, seed, demo, base_map } = start;
     let (data_dir, tls) = (prepare_process(&config)?, read_tls_config(&config)?);
     let (listener, address) = open_listener(config.server.listen).await?;
     let (limits, shutdown) = (connection_limits(&config), Shutdown::new(config.server.drain));
-    // A simulated city begins anew, at another time than the one that it ended at.
+    // A simulated city starts over, at another time than it ended, so its state is not handed over.
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = ServerStorage::open_or_in_memory(&config, &clock).await?;
     let settings = LiveSettings::with_stored_overrides(
@@ -156,7 +156,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
     Ok(RunningServer { app, address, serving, telling, keeps, _data_dir: data_dir })
 }
 
-/// Readies the process, and claims the data folder.
+/// Sets up signal handling, and locks the data folder.
 fn prepare_process(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
     ignore_file_size_signal().context("cannot handle SIGXFSZ")?;
     if let Some(key) = &config.api.key {
@@ -165,21 +165,21 @@ fn prepare_process(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
     config.server.data_dir.as_deref().map(DataDirLock::acquire).transpose()
 }
 
-/// What is wrong with feeds, of which nothing is known yet. It does not keep the store open.
+/// Creates the reports, empty at first. They hold the store weakly, so that they do not keep it open.
 fn create_reports(config: &Config, ledger: &ServerStorage) -> Arc<LatestReports> {
     let store = ledger.store.as_ref().map(Arc::downgrade).unwrap_or_default();
     Arc::new(LatestReports::new(&config.validation, store))
 }
 
-/// The channels that the program fills itself.
+/// Returns the channels that the program publishes itself.
 fn extra_channels(ops: &Arc<OpsDashboard>, reports: &Arc<LatestReports>) -> ExtraChannels {
     ExtraChannels(Arc::new(ServerChannels { ops: Arc::clone(ops), reports: Arc::clone(reports) }))
 }
 
-/// Where producers bring what is new, and as whom this server asks for it.
+/// Returns the address for deliveries of producers, and the name with which this server subscribes.
 ///
 /// # Errors
-/// If the data folder has no name yet and takes none.
+/// Returns an error if the data folder has no name yet and it cannot be written.
 fn configure_inboxes(
     config: &Config,
     demo: Option<SocketAddr>,
@@ -194,26 +194,26 @@ fn configure_inboxes(
     })
 }
 
-/// Where producers bring news. A simulated city is on this machine, and needs no name of the server.
+/// Returns the base URL for deliveries of producers. A simulated city is on this machine and needs no public name.
 fn inbox_address(config: &Config, beside_city: Option<SocketAddr>) -> Option<Arc<str>> {
     let public = config.server.public_url.as_ref().map(|url| url.as_str().into());
     public.or_else(|| beside_city.map(|address| format!("http://{address}").into()))
 }
 
-/// Opens the listener; says its address, whose port the system may have chosen.
+/// Opens the listener; returns its address, whose port the system may have chosen.
 async fn open_listener(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(at).await.with_context(|| format!("cannot listen on {at}"))?;
     let address = listener.local_addr().context("a listener without an address")?;
     Ok((listener, address))
 }
 
-/// What connections are encrypted with, if they are.
+/// Loads the TLS configuration, if there is one.
 fn read_tls_config(config: &Config) -> anyhow::Result<Option<Arc<http::ServerTls>>> {
     let tls = config.server.tls.clone().map(http::ServerTls::new).transpose();
     Ok(tls.context("[server.tls]")?.map(Arc::new))
 }
 
-/// What is done again and again until the server stops. Gives the one that ends with something to keep.
+/// Spawns the tasks that run until the server stops. Returns the reporter's, which the shutdown waits for.
 fn spawn_background_tasks(app: &App, tls: Option<&Arc<http::ServerTls>>) -> JoinHandle<()> {
     tokio::spawn(sweep_caches(app.clone()));
     tokio::spawn(tick_hub(app.clone()));
@@ -232,7 +232,8 @@ fn spawn_background_tasks(app: &App, tls: Option<&Arc<http::ServerTls>>) -> Join
     tokio::spawn(reports::run_reporter(app.clone()))
 }
 
-/// Goes on with what the last stop left, if it left something. Who connects meanwhile waits: the listener is there.
+/// Starts the feeds with the state that the last stop handed over, if any. The listener is open already, so clients
+/// that connect meanwhile wait.
 async fn start_ingest(
     options: IngestOptions,
     keeps: Option<PathBuf>,
@@ -246,7 +247,7 @@ async fn start_ingest(
     tokio::task::spawn_blocking(start).await.context("the start broke off")
 }
 
-/// As configured, as far as the system has the descriptors.
+/// Returns the configured limits, reduced to the available descriptors.
 fn connection_limits(config: &Config) -> http::ConnectionLimits {
     let wanted = config.limits.connections;
     let descriptors = rlimit::raise_descriptor_limit();
@@ -292,7 +293,7 @@ fn hub_config(config: &Config) -> HubConfig {
     let mut hub = HubConfig { namespaces: config.namespaces.clone(), ..HubConfig::default() };
     if let Some(bytes) = config.limits.room_bytes {
         hub.ring_bytes_min = bytes;
-        // What an operator grants holds, also above the usual bound of a channel with a large state.
+        // A size that the operator sets applies even above the usual bound of a channel with a large state.
         hub.ring_bytes_max = hub.ring_bytes_max.max(bytes);
     }
     if let Some(bytes) = config.limits.total_bytes {
@@ -301,7 +302,7 @@ fn hub_config(config: &Config) -> HubConfig {
     hub
 }
 
-/// Lets go of rooms that nobody listens to any more and of replies that grew old, until the server stops.
+/// Evicts unused rooms and expired cache entries until the server stops.
 async fn sweep_caches(app: App) {
     let clock = Arc::clone(app.clock());
     while !app.shutdown().is_draining() {
@@ -320,7 +321,7 @@ async fn sweep_caches(app: App) {
     }
 }
 
-/// Has subscribers told who came and went, until the server stops.
+/// Publishes joins and leaves until the server stops.
 async fn tick_hub(app: App) {
     while !app.shutdown().is_draining() {
         tokio::select! {
@@ -330,8 +331,8 @@ async fn tick_hub(app: App) {
     }
 }
 
-/// Takes a new certificate when its files have changed, until the server stops. One that is no good is told of, once,
-/// and the old one stays.
+/// Reloads the certificate when its files have changed, until the server stops. An invalid one is logged once, and the
+/// old one stays in use.
 async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
     let mut known = tls.files_fingerprint();
     while !shutdown.is_draining() {
@@ -355,26 +356,26 @@ async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
 }
 
 impl RunningServer {
-    /// The address it listens on.
+    /// Returns the address that the server listens on.
     #[must_use]
     pub fn listen_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The handle that its handlers share.
+    /// Returns the handle that the handlers share.
     #[must_use]
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// Stops: readiness says no, polling ends, sessions are let go over the drain time, requests
-    /// under way end, and what subscribers may come back to is left for the next start. At most 5 s, and longer only
-    /// where the disk takes longer for that, or where a look at a message is under way that may take so long.
+    /// Stops the server: readiness reports that it is stopping, polling ends, sessions are closed over the drain time,
+    /// running requests end, and the positions of subscribers are handed over to the next start. Takes at most 5 s, or
+    /// longer if the disk does, or if a running validation of a message does.
     pub async fn shut_down(self) {
         let shutdown = self.app.shutdown();
         shutdown.begin_drain();
         let drain = shutdown.drain_time();
-        // A little before the end, so that who is let go last is gone by then.
+        // A little before the end, so that the last sessions are closed by then.
         self.app.partitions().drain_connections(drain.mul_f64(0.9));
         let (keeping, ()) =
             tokio::join!(self.stop_polling(drain), crate::timeout::sleep_for(drain));
@@ -412,7 +413,7 @@ impl RunningServer {
 }
 
 impl RunningServer {
-    /// Ends polling, and writes what is known, while sessions are let go.
+    /// Ends polling, and writes the networks' state while sessions are closed.
     async fn stop_polling(&self, drain: Duration) -> Option<HandoffFileWriter> {
         let ingest = Arc::clone(self.app.ingest());
         if run_within(drain.max(POLLING_STOP_MAX), ingest.shut_down()).await.is_none() {
@@ -424,7 +425,7 @@ impl RunningServer {
     }
 }
 
-/// Waits until what was told of the last polls is on the disk.
+/// Waits until the last polls are written to the disk.
 async fn flush_store(store: Arc<Store>) {
     let flush = tokio::task::spawn_blocking(move || store.flush_writes());
     let failed = match run_within(KEEP_TIME_MAX, flush).await {
@@ -435,7 +436,7 @@ async fn flush_store(store: Arc<Store>) {
     tracing::warn!(error = %failed, "the last polls may not be remembered");
 }
 
-/// Does a part of what is kept for the next start.
+/// Writes a part of the handoff file with a timeout.
 async fn write_handoff_part<T: Send + 'static>(
     part: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Option<T> {

@@ -1,5 +1,5 @@
-//! Stopping in three moments: *draining* (readiness says no, polling ends, sessions are let go one
-//! after another), *closing* (no new connections, requests under way end), and gone.
+//! Shutdown in three phases: *draining* (readiness fails, polling ends, sessions are closed one by one), *closing* (no
+//! new connections, running requests end), and gone.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::server::RunningServer;
 use crate::timeout::sleep_for;
 
-/// Shared by everything that must know that the server is stopping.
+/// The shutdown state, shared by all tasks that depend on it.
 #[derive(Debug, Clone)]
 pub struct Shutdown {
     draining: CancellationToken,
@@ -18,35 +18,35 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// `drain` is how long sessions may take to be let go.
+    /// Creates the state; `drain` is the time over which sessions are closed.
     #[must_use]
     pub fn new(drain: Duration) -> Self {
         Self { draining: CancellationToken::new(), closing: CancellationToken::new(), drain }
     }
 
-    /// Begins to stop; returns at once, and may be called more than once.
+    /// Starts draining; returns at once, and may be called more than once.
     pub fn begin_drain(&self) {
         self.draining.cancel();
     }
 
-    /// Whether the server is stopping.
+    /// Returns true if the server is stopping.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
-    /// Ends when the server begins to stop.
+    /// Completes when the server begins to stop.
     pub async fn wait_until_draining(&self) {
         self.draining.cancelled().await;
     }
 
-    /// The time over which sessions are let go.
+    /// Returns the time over which sessions are closed.
     #[must_use]
     pub fn drain_time(&self) -> Duration {
         self.drain
     }
 
-    /// Ends when no new connection is taken any more.
+    /// Completes when no new connections are accepted.
     pub(crate) async fn wait_until_closing(&self) {
         self.closing.cancelled().await;
     }
@@ -56,10 +56,10 @@ impl Shutdown {
     }
 }
 
-/// Within what time two signals ask once: who ends a group of processes may have several pass it on.
+/// Signals within this time count as one: ending a process group may deliver several.
 const ONE_ASKING: Duration = Duration::from_millis(200);
 
-/// Lets a server run until the process is asked to stop, then stops it; asked again, does not wait.
+/// Runs a server until a termination signal, then stops it; a second signal stops it at once.
 pub(crate) async fn run_until_signal(running: RunningServer, mut signals: TerminationSignals) {
     signals.wait_for_signal().await;
     let asked_again = async {
@@ -75,16 +75,16 @@ pub(crate) async fn run_until_signal(running: RunningServer, mut signals: Termin
     }
 }
 
-/// Has a write beyond the limit of a file's size fail, as on a full disk. Without a handler of SIGXFSZ it would end the
+/// Makes a write beyond the file size limit fail like one on a full disk. Without a handler SIGXFSZ would end the
 /// process.
 ///
 /// # Errors
-/// If the system does not let us handle the signal.
+/// Returns an error if the handler cannot be registered.
 pub(crate) fn ignore_file_size_signal() -> std::io::Result<()> {
     signal(SignalKind::from_raw(nix::libc::SIGXFSZ)).map(drop)
 }
 
-/// SIGTERM and SIGINT, which from here on end the process no more by themselves.
+/// Handlers of SIGTERM and SIGINT, which no longer end the process by themselves.
 #[derive(Debug)]
 pub(crate) struct TerminationSignals {
     terminate: Signal,
@@ -92,16 +92,16 @@ pub(crate) struct TerminationSignals {
 }
 
 impl TerminationSignals {
-    /// Listens from now on: what comes before it is asked for is not lost.
+    /// Registers the handlers; signals that arrive before [`wait_for_signal`](Self::wait_for_signal) are not lost.
     ///
     /// # Errors
-    /// If the system does not let us listen.
+    /// Returns an error if a handler cannot be registered.
     pub(crate) fn register_handlers() -> std::io::Result<Self> {
         let terminate = signal(SignalKind::terminate())?;
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// Ends when the process is asked to stop.
+    /// Completes when a termination signal arrives.
     pub(crate) async fn wait_for_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

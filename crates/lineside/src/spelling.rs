@@ -1,12 +1,13 @@
 //! Suggests the known word that a misspelt one most likely means.
 
-/// Words longer than this are not compared: a suggestion must not cost a stranger's request much.
+/// Longer words are not compared, which bounds the cost of an untrusted request.
 const WORD_BYTES_MAX: usize = 64;
 
 /// Shorter words are not completed.
 const BEGINNING_MIN: usize = 3;
 
-/// The known word nearest to `word`, else one that begins with it, unless too much of it would have to change. Capitals do not count.
+/// Returns the known word nearest to `word`, else one that starts with it, unless too many letters differ. Ignores
+/// case.
 pub(crate) fn find_nearest<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -23,12 +24,12 @@ pub(crate) fn find_nearest<'a>(
     let measured =
         known.iter().map(|known| (edit_distance(&lower, &known.to_ascii_lowercase()), *known));
     let (distance, nearest) = measured.min()?;
-    // A third of the letters may be wrong, and of a short word two.
+    // A third of the letters may differ, and two letters of a short word.
     let most = (word.len() / 3).max(2).min(word.len() - 1);
     if distance <= most { Some(nearest) } else { completed }
 }
 
-/// A complaint of serde about an unknown field, with the nearest of the known fields instead of all of them where there is one.
+/// Replaces the list of fields in serde's error about an unknown field by the nearest one, if there is one.
 pub(crate) fn with_suggestion(message: String) -> String {
     let suggestion = message.split_once(", expected ").and_then(|(complaint, expected)| {
         let name = complaint.strip_prefix("unknown field `")?.strip_suffix('`')?;
@@ -38,7 +39,7 @@ pub(crate) fn with_suggestion(message: String) -> String {
     suggestion.unwrap_or(message)
 }
 
-/// The number of bytes to insert, remove or replace to turn one word into the other.
+/// Returns the number of bytes to insert, remove or replace to turn one word into the other.
 fn edit_distance(from: &str, to: &str) -> usize {
     let mut costs: Vec<usize> = (0..=to.len()).collect();
     for (row, a) in from.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! Where polls and states of feeds are remembered: in the data folder if there is one, else in memory.
+//! Storage of polls and states of feeds: in the data folder if there is one, else in memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use lineside_sync::Clock;
 
 use crate::config::Config;
 
-/// The file, in the data folder.
+/// Name of the database file in the data folder.
 const FILE: &str = "lineside.db";
 
-/// What remembers.
+/// The storage of a server.
 #[derive(Debug)]
 pub(crate) struct ServerStorage {
-    /// For those who tell it and ask it.
+    /// Polls and states of feeds.
     pub(crate) archive: Arc<dyn PollArchive>,
-    /// For feeds' last good bytes.
+    /// Last good bytes of feeds.
     pub(crate) snapshots: Arc<dyn SnapshotStore>,
-    /// The same, if it is on the disk.
+    /// The store behind both, if it is on disk.
     pub(crate) store: Option<Arc<Store>>,
 }
 
 impl ServerStorage {
-    /// Opens the file, or does without: what is served matters more than what is remembered.
+    /// Opens the database, or falls back to memory: serving matters more than history.
     ///
     /// # Errors
-    /// If a newer version of the program wrote the file. Whoever went back to an older one stands beside it, and would
-    /// look for it in vain later.
+    /// Returns an error if a newer version of the program wrote the file: after a downgrade the server must not
+    /// silently start without it.
     pub(crate) async fn open_or_in_memory(
         config: &Config,
         clock: &Arc<dyn Clock>,

@@ -1,5 +1,5 @@
-//! Waiting in real time, for the rooms that talk to sockets: a peer's patience and ours are not
-//! simulated. Everything that follows the data's time is handed a `lineside_sync::Clock` instead.
+//! Waiting in real time, for code that talks to sockets: timeouts of peers are not simulated. Code that follows the
+//! data's time is given a `lineside_sync::Clock` instead.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use http::HeaderValue;
 use lineside_validate::CancelToken;
 
-/// What `work` came to, or none if it took longer than `limit`.
+/// Runs `work`; returns `None` if it takes longer than `limit`.
 ///
 /// Cancel safety: `work` is dropped when the limit passes.
 #[expect(clippy::disallowed_methods, reason = "a socket's deadline is real time")]
@@ -16,20 +16,20 @@ pub(crate) async fn run_within<F: Future>(limit: Duration, work: F) -> Option<F:
     tokio::time::timeout(limit, work).await.ok()
 }
 
-/// Waits.
+/// Sleeps for this time.
 #[expect(clippy::disallowed_methods, reason = "a socket's pause is real time")]
 pub(crate) async fn sleep_for(length: Duration) {
     tokio::time::sleep(length).await;
 }
 
-/// The time now as HTTP writes it.
+/// Returns the current time as an HTTP date.
 #[expect(clippy::disallowed_methods, reason = "the date of a reply is of real time")]
 pub(crate) fn current_http_date() -> HeaderValue {
     let now = httpdate::fmt_http_date(SystemTime::now());
     HeaderValue::try_from(now).expect("a date is a header value")
 }
 
-/// What `work` comes to, which is stopped if it takes longer than `limit`. Waits for it.
+/// Runs `work` and returns its result; requests its cancellation with `stop` after `limit`.
 pub(crate) fn cancel_after<T>(limit: Duration, stop: &CancelToken, work: impl FnOnce() -> T) -> T {
     let (ending, ended) = mpsc::sync_channel::<()>(1);
     thread::scope(|scope| {
@@ -38,7 +38,7 @@ pub(crate) fn cancel_after<T>(limit: Duration, stop: &CancelToken, work: impl Fn
                 stop.cancel();
             }
         };
-        // Where there is no thread to look at the time it takes as long as it takes.
+        // If the watchdog thread cannot be spawned, there is no timeout.
         drop(thread::Builder::new().name("patience".to_owned()).spawn_scoped(scope, wait));
         let done = work();
         drop(ending);
@@ -46,7 +46,7 @@ pub(crate) fn cancel_after<T>(limit: Duration, stop: &CancelToken, work: impl Fn
     })
 }
 
-/// How long something takes in real time, from here on.
+/// A measurement of real time, from its start on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 

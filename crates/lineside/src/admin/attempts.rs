@@ -1,7 +1,7 @@
-//! How often an address may show a token that is none.
+//! Rate limit on wrong tokens and keys, per address.
 //!
-//! Ten at once, then one every six seconds. An address is remembered until what it owes is forgiven, and no more
-//! addresses than a bound; neighbours in one IPv6 network count as one.
+//! Ten attempts at once, then one every six seconds. An address is remembered until its failures have expired, up to a
+//! limit of addresses; neighbours in one IPv6 network count as one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,22 +11,22 @@ use parking_lot::Mutex;
 
 use crate::client_network::client_network;
 
-/// What a failed attempt costs.
+/// Time that each failed attempt adds to an address's debt.
 const PAUSE: Duration = Duration::from_secs(6);
-/// Failed attempts that an address has before it waits.
+/// Failed attempts in a row before an address has to wait.
 const ATTEMPTS_MAX: u32 = 10;
-/// Addresses remembered at once; beyond it, the one that owes least is forgiven.
+/// Largest number of remembered addresses; beyond it, the one with the least debt is forgotten.
 const ADDRESSES_MAX: usize = 4_096;
 
-/// The failed attempts of all addresses.
+/// The failed attempts by address, each as the monotonic time at which its debt has expired.
 #[derive(Debug, Default)]
 pub(super) struct FailedAttempts(Mutex<HashMap<IpAddr, Duration>>);
 
 impl FailedAttempts {
-    /// Lets an address try at `now`, on a monotonic clock.
+    /// Allows an attempt by an address at `now`, on a monotonic clock.
     ///
     /// # Errors
-    /// How long it has to wait.
+    /// Returns the time that the address has to wait.
     pub(super) fn check_address(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
         let forgiven = self.0.lock().get(&client_network(address)).copied().unwrap_or_default();
         let owed = forgiven.saturating_sub(now) + PAUSE;
@@ -61,7 +61,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Attempts that fail until the address has to wait.
+    /// Counts the failed attempts until the address has to wait.
     fn failures(attempts: &FailedAttempts, from: IpAddr, now: Duration) -> u32 {
         let mut failed = 0;
         while attempts.check_address(from, now).is_ok() {

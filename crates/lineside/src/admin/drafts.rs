@@ -1,5 +1,5 @@
-//! Secrets that an admin has typed into a form and not yet applied. They stay here, so that no page has to show them for the
-//! browser to send them again.
+//! Secrets of a form that an admin has not yet applied. They are stored on the server, so that a page does not have to
+//! contain them for the browser to send them again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 
 use super::secrets::random_secret;
 
-/// How long a form may be looked at before it is sent again.
+/// Longest time between showing a form and sending it again.
 const KEPT_FOR: Duration = Duration::from_secs(3_600);
-/// Forms at once; one more lets go of the oldest.
+/// Largest number of drafts; one more evicts the oldest.
 const DRAFTS_MAX: usize = 64;
 
-/// Secrets by the names of their fields.
+/// Secrets by the names of their form fields.
 pub(crate) type Draft = BTreeMap<String, Secret>;
 
-/// In the order in which they came.
+/// The stored drafts, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct SecretDrafts(Mutex<VecDeque<StoredDraft>>);
 
@@ -29,7 +29,7 @@ struct StoredDraft {
 }
 
 impl SecretDrafts {
-    /// Keeps the secrets of a form; gives the name that they are found by.
+    /// Stores the secrets of a form; returns the id to find them by.
     pub(super) fn store_draft(&self, draft: Draft, now: Duration) -> String {
         let id = random_secret();
         let mut drafts = self.0.lock();
@@ -41,7 +41,7 @@ impl SecretDrafts {
         id
     }
 
-    /// The secrets of a form, unless it is too long ago.
+    /// Returns the secrets of a form, unless they have expired.
     pub(super) fn find_draft(&self, id: &str, now: Duration) -> Option<Draft> {
         let drafts = self.0.lock();
         let found = drafts.iter().find(|kept| kept.id.reveal() == id && kept.until > now);

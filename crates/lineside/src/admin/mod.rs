@@ -1,7 +1,6 @@
-//! Who may change how the server runs: whoever shows the token, by itself or once, for a session.
+//! Authentication of admins: by the token itself, or by a session that began with the token.
 //!
-//! It knows tokens, sessions and how often each address may be wrong; requests and replies it leaves to the HTTP
-//! room.
+//! This module knows tokens, sessions and rate limits; `http` handles requests and replies.
 
 mod attempts;
 mod drafts;
@@ -27,43 +26,43 @@ use crate::config;
 pub(crate) use self::drafts::Draft;
 pub(crate) use self::sessions::LIFETIME;
 
-/// A token or key shorter than this can be guessed: the operator is warned.
+/// A shorter token or key can be guessed, so the operator is warned.
 const TOKEN_CHARS_MIN: usize = 16;
 
-/// What an admin is known by.
+/// The state of admin authentication.
 pub(crate) struct AdminAuth {
-    /// The token, where it is our own and may be printed.
+    /// The token, if the server generated it and may print it.
     made: Option<Secret>,
     fingerprint: Fingerprint,
     sessions: AdminSessions,
     attempts: FailedAttempts,
-    /// The same for the key of `[api]`.
+    /// Failed attempts with the key of `[api]`.
     key_attempts: FailedAttempts,
     drafts: SecretDrafts,
-    /// Real time, also where the data's runs faster.
+    /// Real time, even if the data's clock runs faster.
     clock: Arc<dyn Clock>,
 }
 
-/// How an admin showed who asks.
+/// The credential of an admin's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdminCredential {
-    /// With the token itself.
+    /// The token itself.
     Token,
-    /// With a session that ends so long from now.
+    /// A session, with the time until its end.
     Session(Duration),
 }
 
-/// Why a token is not taken.
+/// The reason why a token or key is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenRejection {
-    /// It is another one.
+    /// It is not the right one.
     Wrong,
-    /// Its address has been wrong too often, and has to wait so long.
+    /// The address showed too many wrong ones, and has to wait for this long.
     TooOften(Duration),
 }
 
 impl AdminAuth {
-    /// Takes the configured token, or makes one.
+    /// Uses the configured token, or generates one.
     pub(crate) fn new(config: &config::AdminConfig, clock: Arc<dyn Clock>) -> Self {
         let (token, made) = match &config.token {
             Some(token) => (token.clone(), None),
@@ -79,10 +78,10 @@ impl AdminAuth {
         Self { made, fingerprint, sessions, attempts, key_attempts, drafts, clock }
     }
 
-    /// Whether this is the key of the server API. An address that is wrong too often has to wait, as with the token.
+    /// Checks a key of the server API. The rate limit on failures works as for the token, with counts of its own.
     ///
     /// # Errors
-    /// When it is another one, or was not looked at.
+    /// Returns an error if the key is wrong, or if the address has to wait.
     pub(crate) fn check_api_key(
         &self,
         shown: &[u8],
@@ -99,16 +98,15 @@ impl AdminAuth {
         Err(TokenRejection::Wrong)
     }
 
-    /// The token, where nobody has configured one: it is printed at start, in a link that logs in.
+    /// Returns the generated token, if none is configured: it is printed at start, in a login link.
     pub(crate) fn generated_token(&self) -> Option<&Secret> {
         self.made.as_ref()
     }
 
-    /// Whether this is the token. An address that is wrong too often is not asked any more for a while, not even for the
-    /// right one.
+    /// Checks a token. An address with too many failures is refused for a while, even with the right token.
     ///
     /// # Errors
-    /// When it is another one, or was not looked at.
+    /// Returns an error if the token is wrong, or if the address has to wait.
     pub(crate) fn check_token(&self, shown: &str, address: IpAddr) -> Result<(), TokenRejection> {
         let now = self.clock.monotonic();
         self.attempts.check_address(address, now).map_err(TokenRejection::TooOften)?;
@@ -120,13 +118,13 @@ impl AdminAuth {
         Err(TokenRejection::Wrong)
     }
 
-    /// Begins a session for who has shown the token; gives what the browser is to keep.
+    /// Begins a session after a login; returns the id for the browser's cookie.
     pub(crate) fn begin_session(&self, address: IpAddr) -> String {
         tracing::info!(%address, "an admin logged in");
         self.sessions.begin_session(self.clock.monotonic())
     }
 
-    /// The session with this id, while it lasts.
+    /// Returns the session with this id, unless it has expired.
     pub(crate) fn find_session(&self, id: &str) -> Option<AdminCredential> {
         let now = self.clock.monotonic();
         self.sessions
@@ -134,12 +132,12 @@ impl AdminAuth {
             .map(|ends| AdminCredential::Session(ends.saturating_sub(now)))
     }
 
-    /// Keeps the secrets of a form that is shown once more; gives the name that they are found by.
+    /// Stores the secrets of a form that is shown again; returns the id to find them by.
     pub(crate) fn store_draft(&self, draft: Draft) -> String {
         self.drafts.store_draft(draft, self.clock.monotonic())
     }
 
-    /// The secrets that were kept by this name, unless it is too long ago.
+    /// Returns the secrets of a form, unless they have expired.
     pub(crate) fn find_draft(&self, name: &str) -> Option<Draft> {
         self.drafts.find_draft(name, self.clock.monotonic())
     }
@@ -149,7 +147,7 @@ impl AdminAuth {
     }
 }
 
-/// Warns of a secret that can be guessed. `name` says which.
+/// Warns if a secret is short enough to be guessed. `name` describes it.
 pub(crate) fn warn_if_short(name: &str, secret: &Secret) {
     if secret.reveal().chars().count() < TOKEN_CHARS_MIN {
         tracing::warn!(

@@ -1,13 +1,13 @@
-//! Random texts, and what is kept to know one again.
+//! Random secrets, and hashes to compare them.
 
 use aws_lc_rs::{digest, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Bytes of chance in a token or a session's id.
+/// Random bytes in a token or session id.
 const RANDOM_BYTES: usize = 32;
 
-/// A hash of a secret. Two are compared in a time that tells nothing of either, not even how long the texts were.
+/// Hash of a secret. Comparing two hashes in constant time reveals nothing about the secrets, not even their lengths.
 pub(super) type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
 
 pub(super) fn hash_secret(secret: &str) -> Fingerprint {
@@ -15,7 +15,7 @@ pub(super) fn hash_secret(secret: &str) -> Fingerprint {
     hash.as_ref().try_into().expect("SHA-256 has as many bytes as it says")
 }
 
-/// A text that nobody can guess, of letters, digits, `-` and `_`.
+/// Returns an unguessable text of letters, digits, `-` and `_`.
 pub(crate) fn random_secret() -> String {
     let mut bytes = [0; RANDOM_BYTES];
     rand::fill(&mut bytes).expect("the system gives random bytes once it has started");

@@ -1,4 +1,4 @@
-//! The browsers that have logged in. They live in memory: a restart logs everybody out.
+//! The sessions of logged-in browsers. They live in memory: a restart logs everyone out.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use subtle::ConstantTimeEq as _;
 
 use super::secrets::{Fingerprint, hash_secret, random_secret};
 
-/// How long a session lasts, whatever is done in it.
+/// Lifetime of a session, regardless of activity.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 3_600);
-/// Sessions at once; one more ends the oldest.
+/// Largest number of sessions; one more ends the oldest.
 const SESSIONS_MAX: usize = 64;
 
-/// In the order in which they began, and so end.
+/// The sessions in the order of their start, and so of their end.
 #[derive(Debug, Default)]
 pub(super) struct AdminSessions(Mutex<Vec<AdminSession>>);
 
 #[derive(Debug)]
 struct AdminSession {
-    /// Of what the browser holds, which is nowhere here.
+    /// Hash of the session id; the id itself is not stored.
     fingerprint: Fingerprint,
     ends: Duration,
 }
 
 impl AdminSessions {
-    /// Begins one; gives what the browser is to keep.
+    /// Begins a session; returns the id for the browser's cookie.
     pub(super) fn begin_session(&self, now: Duration) -> String {
         let id = random_secret();
         let mut sessions = self.0.lock();
@@ -36,7 +36,7 @@ impl AdminSessions {
         id
     }
 
-    /// When a session ends, on the clock that it began by; `None` when there is none with this id.
+    /// Returns the end of a session, on the clock of `now`; `None` if no session has this id or it has expired.
     pub(super) fn session_expiry(&self, id: &str, now: Duration) -> Option<Duration> {
         let shown = hash_secret(id);
         let sessions = self.0.lock();
@@ -44,7 +44,7 @@ impl AdminSessions {
         found.map(|session| session.ends).filter(|ends| *ends > now)
     }
 
-    /// Ends one, if there is such.
+    /// Ends the session with this id, if there is one.
     pub(super) fn end_session(&self, id: &str) {
         let shown = hash_secret(id);
         self.0.lock().retain(|session| !bool::from(shown.ct_eq(&session.fingerprint)));

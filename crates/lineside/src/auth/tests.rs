@@ -1,4 +1,4 @@
-//! Who may what, by token and namespace.
+//! Permissions by token and namespace.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::config::{self, TokenConfig, TokenKey};
 
 const NOW_S: i64 = 1_800_000_000;
 
-/// A hub has to have a source; nobody asks it here.
+/// A source for the hub, which needs one; these tests do not use it.
 struct Nothing;
 
 impl StateSource for Nothing {

@@ -1,4 +1,4 @@
-//! What formats of real time cannot say of each other, beyond what their translators count themselves.
+//! Data that real-time formats cannot represent, beyond the losses that their converters count.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use lineside_formats::{
     siri::{MessagePayload, SiriMessage},
 };
 
-/// What of a message of SIRI another one cannot hold.
+/// Counts the parts of a SIRI message that SIRI output drops.
 pub(super) fn report_dropped_siri(message: &SiriMessage, losses: &mut ConversionReport) {
     for payload in &message.payloads {
         match payload {
@@ -23,7 +23,7 @@ pub(super) fn report_dropped_siri(message: &SiriMessage, losses: &mut Conversion
     }
 }
 
-/// What has no place on a map, of what is not gone anyway.
+/// Counts the entities that GeoJSON cannot represent, except deleted ones.
 pub(super) fn report_dropped_geojson(message: &FeedMessage, losses: &mut ConversionReport) {
     for entity in message.entity.iter().filter(|entity| !entity.is_deleted()) {
         let id = Some(entity.id.as_str());
@@ -36,11 +36,11 @@ pub(super) fn report_dropped_geojson(message: &FeedMessage, losses: &mut Convers
     }
 }
 
-/// Most kinds of extensions that are told by their numbers; the others count together.
+/// Largest number of kinds of extensions that are counted by their numbers; the others are counted together.
 const EXTENSIONS_MAX: usize = 100;
 
-/// Extensions have numbers, and other forms have names. `is_written` says of a payload whether it is written at all: of
-/// one that is lost as a whole they are a part.
+/// Counts dropped extensions: they have numbers, but other formats need names. `is_written` returns true for payloads
+/// that are written; the extensions of other payloads are dropped with them.
 pub(super) fn report_dropped_extensions(
     message: &ShallowMessage,
     why: &'static str,

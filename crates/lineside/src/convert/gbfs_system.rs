@@ -1,4 +1,4 @@
-//! A GBFS system of one version as one of another, and as places for a map.
+//! Conversion of a GBFS system to another version, and to GeoJSON.
 
 mod geojson_map;
 
@@ -15,12 +15,12 @@ use lineside_formats::{
 
 use super::{ConversionError, ConversionOutput, ConversionTarget, Named};
 
-/// The language of a system that does not say it.
+/// Default language of a system.
 const LANGUAGE_USUAL: &str = "en";
-/// The discovery file.
+/// Name of the discovery file.
 pub(crate) const DISCOVERY: &str = "gbfs";
 
-/// A system as it was read.
+/// A decoded system.
 struct GbfsSystem {
     language: String,
     files: BTreeMap<FileKind, GbfsFile>,
@@ -75,7 +75,7 @@ fn decode_system(
     Ok(GbfsSystem { language, files: read, problems, losses })
 }
 
-/// Adds what the files of other languages say, where the texts of several can stand together.
+/// Adds the texts of other languages, if the target format supports several.
 fn add_languages(system: &mut GbfsSystem, others: &[(String, Vec<Named>)], to: ConversionTarget) {
     for (language, files) in others {
         for (name, body) in files {
@@ -86,7 +86,7 @@ fn add_languages(system: &mut GbfsSystem, others: &[(String, Vec<Named>)], to: C
             }
             let Some(kind) = FileKind::from_name(name) else { continue };
             match decode_file(kind, body, language, &FileLimits::default()) {
-                // Its problems are those of the first language's once more.
+                // Its problems would repeat those of the first language.
                 Ok((other, _)) => {
                     if let Some(file) = system.files.get_mut(&kind) {
                         file.content.add_language(&other.content);
@@ -142,7 +142,7 @@ fn write_system(files: &[Named], system: GbfsSystem, version: GbfsVersion) -> Co
     }
 }
 
-/// The language that a system says it is in.
+/// Returns the language that a system declares.
 fn declared_language(files: &[Named]) -> Option<String> {
     let kind = FileKind::SystemInformation;
     let (_, body) = files.iter().find(|(name, _)| FileKind::from_name(name) == Some(kind))?;
@@ -151,7 +151,8 @@ fn declared_language(files: &[Named]) -> Option<String> {
     system.languages.0.first().map(ToString::to_string)
 }
 
-/// Adds to a system's information what version 3 asks for; whether the opening hours of its other files are in it then.
+/// Adds the fields that version 3 requires to the system information; returns true if it then has the opening hours of
+/// the other files.
 fn complete_system_info(
     files: &[Named],
     read: &mut BTreeMap<FileKind, GbfsFile>,
@@ -175,7 +176,7 @@ fn complete_system_info(
     matches!(&system.content, FileContent::SystemInformation(it) if it.opening_hours.is_some())
 }
 
-/// The discovery file is as fresh as the newest of its files.
+/// Builds the head of the discovery file, which is as fresh as the newest of its files.
 fn discovery_head<'a>(files: &[Named], heads: impl Iterator<Item = &'a FileHeader>) -> FileHeader {
     let own = files.iter().find(|(name, _)| name == DISCOVERY);
     let ttl = own.and_then(|(_, body)| gbfs::parse_ttl(body).ok().flatten());

@@ -1,7 +1,8 @@
-//! One format into another, from files and bytes to files and bytes: what `lineside convert` does, without a terminal or a socket.
+//! Conversion between formats, from files and bytes to files and bytes: the core of `lineside convert`, without
+//! terminal or sockets.
 //!
-//! Each pair is made of what the server does anyway: a decoder, the state of a network, an export. What the other
-//! format cannot say is counted as a loss, and what is wrong with the bytes is a problem.
+//! Each conversion combines parts of the server: a decoder, a network's state, an export. Data that the target format
+//! cannot represent are counted as losses, and errors of the input are problems.
 
 mod gbfs_system;
 mod dropped_fields;
@@ -24,7 +25,7 @@ pub(crate) use gbfs_system::DISCOVERY;
 pub(crate) use realtime::build_network_state;
 pub(crate) use realtime::{ConversionSchedule, siri_to_gtfs_realtime};
 
-/// What can be written.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConversionTarget {
     /// A schedule: a zip of tables
@@ -37,7 +38,7 @@ pub(crate) enum ConversionTarget {
     SiriXml,
     /// Real time as SIRI Lite, in JSON
     SiriJson,
-    /// Places for a map
+    /// Map features, as GeoJSON
     Geojson,
     /// Shared mobility, version 2.3: a folder of files
     Gbfs2,
@@ -53,7 +54,7 @@ impl fmt::Display for ConversionTarget {
 }
 
 impl ConversionTarget {
-    /// What a format can become.
+    /// Returns the formats that an input format can be converted to.
     fn targets_for(format: Format) -> &'static [ConversionTarget] {
         match format {
             Format::Gtfs => &[ConversionTarget::Geojson],
@@ -73,37 +74,37 @@ impl ConversionTarget {
     }
 }
 
-/// A file of what is converted, by its name where there are several.
+/// A file of an input or output, with its name.
 pub(crate) type Named = (String, Bytes);
 
-/// Largest input that is no schedule, of all its files together: it is in memory, several times over.
+/// Largest input other than a schedule, in bytes over all its files: it is held in memory, several times over.
 pub(crate) const REALTIME_BYTES_MAX: u64 = 256 << 20;
 
-/// What is converted.
+/// The input of a conversion.
 #[derive(Debug)]
 pub(crate) enum ConversionInput {
-    /// A schedule of this format, which is read where it lies.
+    /// A schedule of this format, which is read from its file.
     Schedule(Format, File),
-    /// One body of anything else.
+    /// The content of an input of any other format.
     Body(Bytes),
-    /// The files of a GBFS system in one of its languages, which is said where it is known.
+    /// The files of a GBFS system in one of its languages.
     System {
-        /// Its files, the discovery file among them.
+        /// The files, including the discovery file.
         files: Vec<Named>,
-        /// As the discovery file has it.
+        /// The language of the files in the discovery file, if known.
         language: Option<String>,
-        /// The files of its other languages, by the language.
+        /// The files of the other languages, by language.
         others: Vec<(String, Vec<Named>)>,
-        /// Files that are listed and were not to be had, each with the reason.
+        /// Listed files that could not be fetched, each with the reason.
         missing: ConversionReport,
     },
 }
 
 impl ConversionInput {
-    /// A file: a schedule stays in it, anything else is read.
+    /// Opens a file: a schedule stays in the file, any other input is read into memory.
     ///
     /// # Errors
-    /// If it cannot be read, or is no schedule and larger than [`REALTIME_BYTES_MAX`].
+    /// Returns an error if the file cannot be read, or is larger than [`REALTIME_BYTES_MAX`] without being a schedule.
     pub(crate) fn from_file(mut file: File) -> Result<ConversionInput, ConversionError> {
         if let Some(format) = sniff_schedule(&file)? {
             return Ok(ConversionInput::Schedule(format, file));
@@ -113,37 +114,37 @@ impl ConversionInput {
         }
         let mut body = Vec::new();
         file.rewind()?;
-        // It may grow meanwhile.
+        // The file may grow meanwhile.
         file.take(REALTIME_BYTES_MAX).read_to_end(&mut body)?;
         Ok(ConversionInput::Body(body.into()))
     }
 }
 
-/// What is said of an input beyond [`REALTIME_BYTES_MAX`].
+/// Returns the error for an input beyond [`REALTIME_BYTES_MAX`].
 pub(crate) fn too_large_message() -> String {
     let most = REALTIME_BYTES_MAX >> 20;
     format!("larger than {most} MiB, which only schedules in GTFS or NeTEx may be")
 }
 
-/// What came of it.
+/// The result of a conversion.
 #[derive(Debug)]
 pub(crate) struct ConversionOutput {
-    /// What the input was.
+    /// The format of the input.
     pub(crate) from: Format,
-    /// The files of a folder; a single file is where it was to be written.
+    /// The files of an output folder; empty if the output is a single file.
     pub(crate) files: Vec<Named>,
-    /// How many things there are in it, by their kind.
+    /// Number of written objects by kind.
     pub(crate) counts: Vec<(&'static str, u64)>,
-    /// What was wrong with the input.
+    /// Errors of the input.
     pub(crate) problems: Problems,
-    /// What the other format cannot say.
+    /// Data that the target format cannot represent.
     pub(crate) losses: ConversionReport,
-    /// Of real time with a schedule, how many of its trips that has, and how many not.
+    /// The trip matching of real-time data with the given schedule.
     pub(crate) matched: Option<MatchCount>,
 }
 
 impl ConversionOutput {
-    /// The report of the conversion, as JSON.
+    /// Returns the report of the conversion as JSON.
     pub(crate) fn report_json(&self, to: ConversionTarget) -> Value {
         let counts: serde_json::Map<String, Value> =
             self.counts.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
@@ -188,14 +189,14 @@ fn trip_matching_json(counts: &MatchCount) -> Value {
     })
 }
 
-/// Why nothing was converted.
+/// The reason why nothing was converted.
 #[derive(Debug)]
 pub(crate) enum ConversionError {
-    /// This does not become that.
+    /// The input format cannot be converted to the target.
     NoWay(String),
     /// The input cannot be read.
     Unreadable(String),
-    /// The schedule that real time belongs to cannot be read.
+    /// The schedule for real-time data cannot be read.
     Schedule(String),
 }
 
@@ -204,7 +205,7 @@ impl ConversionError {
         ConversionError::Schedule(error.to_string())
     }
 
-    /// Why, in words.
+    /// Returns the reason in words.
     fn into_message(self) -> String {
         match self {
             ConversionError::NoWay(words)
@@ -230,22 +231,24 @@ impl From<Error> for ConversionError {
     }
 }
 
-/// What else real time is read by.
+/// Additional inputs for real-time data.
 #[derive(Debug, Default)]
 pub(crate) struct ConversionContext {
-    /// The schedule that it belongs to, in GTFS or NeTEx.
+    /// The schedule that the data belong to, in GTFS or NeTEx.
     pub(crate) schedule: Option<File>,
-    /// How the ids of SIRI become the schedule's, if that is said.
+    /// The mapping of SIRI ids to the schedule's, if given.
     pub(crate) ids: Option<SiriIds>,
 }
 
-/// Converts into `out`, which is empty; what becomes a folder is given back instead. Takes as long as the input is large: not to be called where that blocks anybody.
+/// Converts `input` and writes to `out`, which must be empty; the files of a folder are returned instead. Blocks for a
+/// time that grows with the input.
 ///
-/// Memory: of a schedule its records, one XML file of NeTEx at a time, and for a map its places; of all else several times
-/// the input.
+/// Memory: the records of a schedule, one XML file of NeTEx at a time, and the features for a map; for all other inputs
+/// several times their size.
 ///
 /// # Errors
-/// If the input cannot be read, or does not become such a thing; or if it cannot be written.
+/// Returns an error if the input cannot be read, if its format does not convert to the target, or if `out` cannot be
+/// written.
 pub(crate) fn convert_input(
     input: ConversionInput,
     to: ConversionTarget,
@@ -275,7 +278,8 @@ pub(crate) fn convert_input(
     realtime::convert_realtime(body, from, to, schedule, &by.ids.unwrap_or_default(), out)
 }
 
-/// Refuses what would say nothing: a schedule of what is none's real time, and ids of what is not translated.
+/// Refuses options without effect: a schedule for an input that is not real-time data, and an id mapping for an input
+/// or target without translated ids.
 fn check_context(
     from: Format,
     to: ConversionTarget,

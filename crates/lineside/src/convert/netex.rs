@@ -1,4 +1,4 @@
-//! A schedule in NeTEx as one in GTFS, and as places for a map.
+//! Conversion of a NeTEx schedule to GTFS, and to GeoJSON.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
@@ -45,7 +45,7 @@ pub(super) fn convert_netex(
     })
 }
 
-/// A schedule as a GTFS zip, whichever of the two it came as.
+/// Returns a schedule in GTFS or NeTEx as a GTFS zip.
 pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
     match sniff_schedule(&schedule)? {
         Some(Format::Netex) => {}
@@ -60,16 +60,16 @@ pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
     Ok(zip)
 }
 
-/// What a zip has in place of values that GTFS requires and the publication lacks.
+/// Handling of values that GTFS requires and the publication lacks.
 #[derive(Clone, Copy)]
 enum MissingValues {
-    /// Stand-ins, for other software that would refuse the zip.
+    /// Placeholders, because other software would refuse the zip.
     Filled,
-    /// Nothing: this program reads the zip, and shows no stop at a made-up place.
+    /// Left empty: this program reads the zip, and must not show a stop at an invented position.
     Kept,
 }
 
-/// Tables whose incomplete rows stay incomplete.
+/// A table writer that leaves incomplete rows incomplete.
 struct IncompleteTables<'a, T>(&'a mut T);
 
 impl<T: TableWriter> TableWriter for IncompleteTables<'_, T> {

@@ -1,4 +1,4 @@
-//! Real time: GTFS-Realtime and SIRI, each into the other, and as places for a map.
+//! Conversion between GTFS-Realtime and SIRI, and of both to GeoJSON.
 
 use std::fs::File;
 use std::io::{BufReader, Write as _};
@@ -29,16 +29,16 @@ use lineside_sync::{SimulatedClock, UnixMillis};
 
 use super::{ConversionError, ConversionOutput, ConversionTarget, dropped_fields};
 
-/// What feeds are called here; it shows nowhere.
+/// Id of the input's feed; not visible in any output.
 pub(super) static NAME: LazyLock<FeedId> =
     LazyLock::new(|| FeedId::new("input").expect("a plain word is the id of a feed"));
 static SCHEDULE: LazyLock<FeedId> =
     LazyLock::new(|| FeedId::new("schedule").expect("a plain word is the id of a feed"));
 
-/// The version of SIRI that is written.
+/// The written version of SIRI.
 const SIRI_VERSION: &str = "2.1";
 
-/// The schedule that messages of SIRI belong to.
+/// The schedule that SIRI messages belong to.
 #[derive(Clone, Debug)]
 pub(crate) struct ConversionSchedule(Arc<Dataset>);
 
@@ -46,22 +46,22 @@ impl ConversionSchedule {
     /// Reads a GTFS zip.
     ///
     /// # Errors
-    /// The decoder's refusal.
+    /// Returns the decoder's error.
     pub(crate) fn from_zip(zip: Bytes) -> Result<ConversionSchedule, Error> {
         Dataset::load_gtfs(SCHEDULE.clone(), zip, UnixMillis(0))
             .map(|it| ConversionSchedule(Arc::new(it)))
     }
 
-    /// The zone of times that do not say theirs.
+    /// Returns the time zone of times without an offset.
     pub(crate) fn time_zone(schedule: Option<&ConversionSchedule>) -> TimeZone {
         dataset_time_zone(schedule.map(|it| &*it.0))
     }
 }
 
-/// What a message of SIRI comes to in a server that knows nothing else of its feed, as a message of GTFS-Realtime.
+/// Converts a SIRI message to GTFS-Realtime, as a server without other data of the feed would.
 ///
 /// # Errors
-/// If the server would refuse it.
+/// Returns an error if the server would refuse the message.
 pub(crate) fn siri_to_gtfs_realtime(
     message: &SiriMessage,
     ids: &SiriIds,
@@ -78,10 +78,10 @@ pub(crate) fn siri_to_gtfs_realtime(
     decoded.map(|(message, _)| message).map_err(|error| error.to_string())
 }
 
-/// A message as it was read.
+/// A decoded message.
 enum DecodedMessage {
     GtfsRt(ShallowMessage),
-    /// With what of it is in no record.
+    /// A SIRI message, with the elements that were not decoded.
     Siri(SiriMessage, ConversionReport),
 }
 
@@ -144,13 +144,14 @@ pub(super) fn convert_realtime(
     Ok(ConversionOutput { from, files: Vec::new(), counts, problems, losses, matched })
 }
 
-/// The schedule that real time belongs to.
+/// Loads the schedule that real-time data belong to.
 fn read_dataset(zip: File) -> Result<Arc<Dataset>, ConversionError> {
     let dataset = Dataset::read_gtfs(SCHEDULE.clone(), BufReader::new(zip), UnixMillis(0));
     dataset.map(Arc::new).map_err(ConversionError::from_schedule_error)
 }
 
-/// What was lost before anything is written: what of SIRI is in no record, and what of its records has no other terms.
+/// Returns the losses before anything is written: SIRI elements that were not decoded, and values without a counterpart
+/// in the target.
 fn decoding_report(
     read: &DecodedMessage,
     to: ConversionTarget,
@@ -192,12 +193,12 @@ fn decode_message(
     Ok((DecodedMessage::GtfsRt(shallow), problems))
 }
 
-/// The zone of times that do not say theirs.
+/// Returns the time zone of times without an offset.
 fn dataset_time_zone(schedule: Option<&Dataset>) -> TimeZone {
     schedule.map_or(TimeZone::UTC, |it| it.timetable.timezone().clone())
 }
 
-/// The message in GTFS-Realtime's terms. What of it cannot be read is a problem, and what has no such term a loss.
+/// Converts a message to GTFS-Realtime. Unreadable parts are problems, and values without a counterpart are losses.
 fn to_feed_message(
     read: &DecodedMessage,
     ids: &SiriIds,
@@ -246,7 +247,7 @@ fn write_message(
     Ok(gtfs_rt::encode_feed(&message.header, entities))
 }
 
-/// The state of a network that the message makes, at the message's own time.
+/// Builds the network state from a message, at the message's own time.
 pub(crate) fn build_network_state(
     message: &FeedMessage,
     schedule: Option<Arc<Dataset>>,
@@ -266,7 +267,7 @@ pub(crate) fn build_network_state(
     Ok((network.state(), applied.problems))
 }
 
-/// Kinds of things that were written, with how many.
+/// Number of written objects by kind.
 type Counts = Vec<(&'static str, u64)>;
 
 fn convert_through_state(
@@ -307,7 +308,7 @@ fn convert_through_state(
     };
     (written, count_siri_elements(&siri))
 }
-/// A message with a delivery of each service that has something to say.
+/// Builds a message with a delivery for each service that has elements.
 fn build_delivery(elements: SiriElements, at: Option<SiriTime>) -> SiriMessage {
     let head = siri::DeliveryHead {
         version: Some(SIRI_VERSION.into()),
@@ -347,7 +348,7 @@ fn build_delivery(elements: SiriElements, at: Option<SiriTime>) -> SiriMessage {
     }
 }
 
-/// What of entities is written as something else than GTFS-Realtime.
+/// Returns the payloads of entities that the target format can represent, if it is not GTFS-Realtime.
 fn supported_payloads(to: ConversionTarget) -> &'static [&'static str] {
     if to == ConversionTarget::Geojson {
         &["vehicle"]
@@ -356,7 +357,7 @@ fn supported_payloads(to: ConversionTarget) -> &'static [&'static str] {
     }
 }
 
-/// Counts the entities of these kinds of which a state holds no record of their own.
+/// Counts the entities of these kinds that have no record of their own in the state.
 fn report_merged_entities(
     state: &NetworkState,
     message: &FeedMessage,
@@ -377,7 +378,7 @@ fn report_merged_entities(
     }
 }
 
-/// How many elements there are in a message of SIRI, by their kind.
+/// Counts the elements of a SIRI message by kind.
 fn count_siri_elements(message: &SiriMessage) -> Counts {
     let mut counts = [
         ("EstimatedVehicleJourney", 0),
@@ -403,7 +404,7 @@ fn count_siri_elements(message: &SiriMessage) -> Counts {
     counts.into()
 }
 
-/// How many entities there are of each kind.
+/// Counts the entities of a message by kind.
 fn count_entities(message: &FeedMessage) -> Counts {
     let kinds = count_entity_kinds(&message.entity);
     ["trip_updates", "vehicles", "alerts"].into_iter().zip(kinds.map(|(_, count)| count)).collect()

@@ -1,4 +1,4 @@
-//! A schedule as places for a map.
+//! Conversion of a schedule to GeoJSON.
 
 use std::fs::File;
 use std::io::{self, BufReader, Write as _};
@@ -9,13 +9,13 @@ use lineside_sync::UnixMillis;
 
 use super::{ConversionError, ConversionOutput, realtime::NAME};
 
-/// The tables of which a map shows something.
+/// The tables that are shown on the map.
 const SHOWN: [&str; 3] = ["stops.txt", "routes.txt", "shapes.txt"];
 
-/// Why all else is lost.
+/// Reason for dropping all other tables.
 pub(super) const NO_PLACE: &str = "GeoJSON has stops and lines alone";
 
-/// Writes a GTFS zip as places. What is lost of its tables is told by their rows.
+/// Writes a GTFS zip as GeoJSON. Losses are counted in rows of the dropped tables.
 pub(super) fn convert_gtfs(zip: File, out: &File) -> Result<ConversionOutput, ConversionError> {
     let (converted, dataset) = convert_schedule(zip, out)?;
     let mut losses = report_unplaced_stops(&dataset);
@@ -27,7 +27,7 @@ pub(super) fn convert_gtfs(zip: File, out: &File) -> Result<ConversionOutput, Co
     Ok(ConversionOutput { losses, ..converted })
 }
 
-/// The stops that are nowhere.
+/// Counts the stops without a position as losses.
 pub(super) fn report_unplaced_stops(dataset: &Dataset) -> ConversionReport {
     let mut losses = ConversionReport::new();
     losses.record_dropped_many("stop", "it has no position", count_unplaced_stops(dataset));
@@ -39,7 +39,8 @@ fn count_unplaced_stops(dataset: &Dataset) -> u64 {
     stops.filter(|stop| stop.lat.is_none() || stop.lon.is_none()).count() as u64
 }
 
-/// Writes a GTFS zip as places, and gives back the schedule. What is lost is told by whoever knows what it came as.
+/// Writes a GTFS zip as GeoJSON, and returns the schedule. The caller counts the losses, in terms of the original
+/// format.
 pub(super) fn convert_schedule(
     zip: File,
     out: &File,
@@ -66,7 +67,7 @@ pub(super) fn convert_schedule(
     Ok((converted, dataset))
 }
 
-/// Two collections as one: what stands in the brackets of both.
+/// Writes the features of two collections as one collection.
 fn write_merged_collections(mut out: &File, first: &[u8], second: &[u8]) -> io::Result<()> {
     let (first, second) = (collection_members(first), collection_members(second));
     let comma: &[u8] = if first.is_empty() || second.is_empty() { b"" } else { b"," };

@@ -1,4 +1,4 @@
-//! What becomes of small inputs, and counts on real ones where a folder with some lies beside the repository.
+//! Conversions of small inputs, and counts on real data if its folder exists next to the repository.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -27,7 +27,7 @@ const ET: &str = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><S
     </EstimatedCalls></EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
     </EstimatedTimetableDelivery></ServiceDelivery></Siri>";
 
-/// What a file with this text is taken for.
+/// Returns the input for a file with this text.
 fn body(text: &str) -> ConversionInput {
     ConversionInput::from_file(file(text.as_bytes())).unwrap_or_else(|why| panic!("{why:?}"))
 }
@@ -55,7 +55,7 @@ fn one(input: ConversionInput, to: ConversionTarget) -> (Bytes, ConversionOutput
     converted(input, to, None).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-/// A system in German.
+/// Returns the input for a system in German.
 fn of_system(files: Vec<Named>) -> ConversionInput {
     let language = Some("de".to_owned());
     ConversionInput::System {

@@ -1,4 +1,4 @@
-//! What the city brings to those who have subscribed to its SIRI.
+//! Deliveries of the demo city to the subscribers of its SIRI.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio::task::JoinSet;
 
 use crate::shutdown::Shutdown;
 
-/// How often the city looks whether there is news, on its own clock.
+/// Interval of the checks for due deliveries, on the city's clock.
 const EVERY: Duration = Duration::from_secs(2);
-/// How long a consumer may take to take it.
+/// Timeout of a delivery.
 const SEND_MAX: Duration = Duration::from_secs(10);
 
-/// Posts what is due until the demo ends; the next look waits until all of it was taken, or was not.
+/// Posts due deliveries until the demo ends; the next check waits until all were accepted or failed.
 pub(super) async fn post_deliveries(
     origin: Arc<FeedOrigin>,
     clock: Arc<dyn Clock>,
@@ -38,7 +38,7 @@ pub(super) async fn post_deliveries(
         next = clock.monotonic();
         let (asked, now) = (Arc::clone(&origin), clock.wall_time());
         let due = tokio::task::spawn_blocking(move || asked.list_due_deliveries(now)).await;
-        // Bounded: a subscription has one delivery on its way, and there are so many subscriptions.
+        // Bounded: each subscription has at most one delivery in flight, and the number of subscriptions is limited.
         let mut under_way = JoinSet::new();
         for delivery in due.unwrap_or_default() {
             under_way.spawn(send_delivery(client.clone(), Arc::clone(&origin), delivery));
@@ -55,7 +55,7 @@ async fn send_delivery(client: reqwest::Client, origin: Arc<FeedOrigin>, deliver
     let is_taken = match request.body(delivery.body.clone()).send().await {
         Ok(reply) => reply.status().is_success(),
         Err(error) => {
-            // The address holds the consumer's key.
+            // The address contains the consumer's key.
             let error = error.without_url();
             tracing::debug!(%error, "a subscriber of the city did not take its news");
             false

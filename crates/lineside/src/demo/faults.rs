@@ -1,4 +1,4 @@
-//! `/demo/faults`: see and switch what the city's producers do wrong, by hand or by program.
+//! `/demo/faults`: shows and switches the faults of the city's producers, for people and programs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::http::{Refusal, admin, bad_parameter};
 use crate::pages;
 
 const PATH: &str = "/demo/faults";
-/// The word for a healthy source; an empty value means the same.
+/// Value for a healthy source; an empty value means the same.
 const NONE: &str = "none";
-/// The word that gives a feed back to its script.
+/// Value that returns a feed to its script.
 const SCRIPT: &str = "script";
 
-/// The page, where there is a city to break.
+/// Builds the routes of the page; empty without a demo city.
 pub(crate) fn faults_router(app: &App) -> Router {
     match app.demo() {
         Some(demo) => {
@@ -36,13 +36,13 @@ pub(crate) fn faults_router(app: &App) -> Router {
     }
 }
 
-/// What a producer does wrong.
+/// The active fault of a producer.
 #[derive(Debug, Serialize)]
 struct ProducerFault {
     feed: &'static str,
-    /// Null: nothing.
+    /// Null if the source is healthy.
     fault: Option<&'static str>,
-    /// Whether it was switched by hand; otherwise the script decides.
+    /// True if the fault was set by hand; otherwise the script decides.
     switched: bool,
 }
 
@@ -152,10 +152,10 @@ fn render_page(app: &App, demo: &Demo, base: &str) -> Markup {
     }
 }
 
-/// What the page's table shows of each feed.
+/// Columns of the page's table.
 const COLUMNS: [&str; 4] = ["Feed", "Fault", "Next poll", "Change to"];
 
-/// How long until a feed is polled again, on the city's clock; `None` while it is being polled.
+/// Returns the time until a feed's next poll, on the city's clock; `None` while it is being polled.
 fn next_poll_in(app: &App, feed: &str) -> Option<Duration> {
     let next = app.ingest().find_feed(feed)?.status().next_poll?;
     Some(next.duration_since(app.now())).filter(|wait| !wait.is_zero())
@@ -188,7 +188,7 @@ fn render_row(item: &ProducerFault, next_poll: Option<Duration>) -> Markup {
     }
 }
 
-/// What a fault looks like to a client.
+/// Describes the effect of a fault on a client.
 fn fault_meaning(fault: FeedFault) -> &'static str {
     match fault {
         FeedFault::Hang => "hang: accepts the connection and never answers",

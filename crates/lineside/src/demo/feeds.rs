@@ -1,4 +1,4 @@
-//! The city's feeds as an operator would configure them.
+//! The configuration of the city's feeds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use lineside_sim::{CityFeed, SiriFeedKind};
 
 use super::{Demo, DemoSiriMode};
 
-/// How often the server asks the city.
+/// Poll interval of the city's feeds.
 const POLL: Duration = Duration::from_secs(2);
-/// The feeds that are always there, and what they are called.
+/// The feeds of every demo, with their descriptions.
 const CITY: [(CityFeed, &str); 5] = [
     (CityFeed::City, "schedule"),
     (CityFeed::Vehicles, "vehicle positions"),
@@ -19,7 +19,7 @@ const CITY: [(CityFeed, &str); 5] = [
     (CityFeed::Alerts, "alerts"),
     (CityFeed::Bikes, "bikes"),
 ];
-/// Those that tell the same in SIRI.
+/// The feeds with the same data in SIRI.
 const TWIN: [(CityFeed, &str); 4] = [
     (CityFeed::Twin, "schedule of the twin"),
     (CityFeed::TwinTimetables, "estimated timetables (SIRI)"),
@@ -27,7 +27,7 @@ const TWIN: [(CityFeed, &str); 4] = [
     (CityFeed::TwinSituations, "situations (SIRI)"),
 ];
 
-/// The feeds of a demo.
+/// Returns the feeds of a demo.
 pub(super) fn demo_feed_ids(siri: Option<DemoSiriMode>) -> Vec<CityFeed> {
     named_feeds(siri).map(|(feed, _)| feed).collect()
 }
@@ -38,12 +38,12 @@ fn named_feeds(siri: Option<DemoSiriMode>) -> impl Iterator<Item = (CityFeed, &'
 }
 
 impl Demo {
-    /// The feeds that its city has.
+    /// Returns the feeds of this demo's city.
     pub(super) fn feed_ids(&self) -> Vec<CityFeed> {
         demo_feed_ids(self.siri)
     }
 
-    /// Those as configured.
+    /// Returns the configurations of this demo's feeds.
     pub(super) fn feed_configs(&self) -> Vec<FeedConfig> {
         named_feeds(self.siri).map(|(feed, what)| self.feed_config(feed, what)).collect()
     }
@@ -61,7 +61,7 @@ impl Demo {
         config.licence = Some("CC0-1.0".to_owned());
         config.theme = Some("city".to_owned());
         config.static_feed = network_for_feed(feed).map(id);
-        // Bikes say themselves how long their files hold, and are asked file by file only where that is configured.
+        // GBFS files have a `ttl`; a configured interval would replace it for every file.
         config.poll = Some(POLL).filter(|_| feed != CityFeed::Bikes);
         config.format = (feed == CityFeed::Bikes).then_some(Format::Gbfs);
         config.siri = feed.siri_service().map(|service| Arc::new(self.siri_source(service)));
@@ -82,7 +82,7 @@ impl Demo {
     }
 }
 
-/// The schedule that a feed belongs to.
+/// Returns the schedule that a feed belongs to.
 fn network_for_feed(feed: CityFeed) -> Option<CityFeed> {
     match feed {
         CityFeed::Vehicles | CityFeed::Trips | CityFeed::Alerts => Some(CityFeed::City),

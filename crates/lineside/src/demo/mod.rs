@@ -1,8 +1,6 @@
-//! The demo: a simulated city that serves its feeds over real HTTP, and a server that polls them like
-//! any other.
+//! The demo: a simulated city that serves its feeds over real HTTP, and a server that polls them like any other.
 //!
-//! City and server share one clock, which may run faster than the wall's; the city neither knows nor
-//! cares who asks it.
+//! City and server share one clock, which may run faster than real time; the city does not know its clients.
 
 mod deliveries;
 mod faults;
@@ -28,38 +26,38 @@ use crate::config::Config;
 use crate::server::{self, RunningServer, ServerOptions};
 use crate::shutdown::Shutdown;
 
-/// How long the demo's sessions may take to be let go: nobody's clients are spread out by it.
+/// Drain time of the demo: it has no other servers over which clients would be spread.
 const DRAIN: Duration = Duration::from_millis(300);
 
-/// What a demo is started with.
+/// Options of a demo.
 #[derive(Debug, Clone)]
 pub struct DemoOptions {
-    /// The port to serve on, on this machine only; 0 takes any free one.
+    /// Port on this machine; 0 takes any free one.
     pub port: u16,
-    /// Which city.
+    /// Seed of the generated city.
     pub seed: u64,
-    /// Seconds of the city per second, above 0.
+    /// Seconds of the city's time per second, above 0.
     pub speed: f64,
-    /// Vehicles at rush hour, about.
+    /// Approximate number of vehicles at rush hour.
     pub vehicles: usize,
-    /// Whether the same vehicles are told in SIRI too, as a network of their own, and how the server hears of them.
+    /// Publishes the same vehicles in SIRI too, as a network of its own, by this mode of transport.
     pub siri: Option<DemoSiriMode>,
-    /// Faults by script, such as `city-trips:hang@30s+2m`.
+    /// Scripted faults, such as `city-trips:hang@30s+2m`.
     pub faults: Vec<String>,
-    /// The folder for data; a temporary one if none is given.
+    /// Data folder; a temporary one if `None`.
     pub data_dir: Option<PathBuf>,
 }
 
-/// How a server hears of what is told in SIRI.
+/// The way in which the server receives the city's SIRI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DemoSiriMode {
-    /// It asks for it every two seconds.
+    /// The server polls every two seconds.
     Request,
-    /// It subscribes to it.
+    /// The server subscribes.
     Subscribe,
 }
 
-/// The city that a demo's server polls.
+/// The city that the demo's server polls.
 #[derive(Debug)]
 pub struct Demo {
     origin: Arc<FeedOrigin>,
@@ -67,25 +65,25 @@ pub struct Demo {
     address: SocketAddr,
     siri: Option<DemoSiriMode>,
     shutdown: Shutdown,
-    /// Its door, and who brings news from it.
+    /// The tasks of its HTTP server and its SIRI deliveries.
     serving: Mutex<Vec<JoinHandle<()>>>,
-    /// Removed when the demo is gone.
+    /// Removed when the demo is dropped.
     _temporary: Option<TempDir>,
 }
 
 /// Starts a city and a server that polls it.
 ///
 /// # Errors
-/// If a fault's script cannot be read, or a folder or port is not to be had.
+/// Returns an error if a fault's script is invalid, or if a folder or port is not available.
 pub async fn start_demo(options: DemoOptions) -> anyhow::Result<RunningServer> {
     let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), options.speed));
     start_demo_with_clock(clock, options).await
 }
 
-/// The same by another clock, whatever speed the options have.
+/// Starts a demo on another clock, ignoring the options' speed.
 ///
 /// # Errors
-/// As [`start_demo`].
+/// Returns an error as [`start_demo`] does.
 pub async fn start_demo_with_clock(
     clock: Arc<dyn Clock>,
     options: DemoOptions,
@@ -130,7 +128,7 @@ fn open_data_folder(given: Option<PathBuf>) -> anyhow::Result<(PathBuf, Option<T
     Ok((temporary.path().to_owned(), Some(temporary)))
 }
 
-/// Leaves the city's schedule and ground in the data folder, for whoever wants to open them.
+/// Writes the city's schedule and base map into the data folder, for users who want to open them.
 async fn write_city_files(
     folder: &Path,
     origin: &Arc<FeedOrigin>,
@@ -148,8 +146,7 @@ async fn write_city_files(
     written.await.context("writing the city failed")?.context("cannot write to the data folder")
 }
 
-/// The city's schedule, well: what the origin keeps for its clients, unless its script begins with
-/// a fault.
+/// Returns a valid schedule of the city: the origin's reply, unless a fault is active at the start.
 fn city_schedule(origin: &FeedOrigin, now: UnixMillis) -> anyhow::Result<Bytes> {
     let city = CityFeed::City;
     if origin.fault_control().active_fault(city, now).is_none()
@@ -162,7 +159,7 @@ fn city_schedule(origin: &FeedOrigin, now: UnixMillis) -> anyhow::Result<Bytes> 
 }
 
 impl Demo {
-    /// Puts the city behind a port of its own on this machine.
+    /// Serves the city on a port of its own on this machine.
     async fn serve_city(
         origin: Arc<FeedOrigin>,
         clock: Arc<dyn Clock>,
@@ -186,13 +183,13 @@ impl Demo {
         Ok(Self { origin, clock, address, siri, shutdown, serving, _temporary: temporary })
     }
 
-    /// The address of the city's own feeds.
+    /// Returns the address of the city's own HTTP server.
     #[must_use]
     pub fn city_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends the city's own server.
+    /// Stops the city's HTTP server.
     pub(crate) async fn stop_city(&self) {
         self.shutdown.begin_drain();
         self.shutdown.stop_accepting();

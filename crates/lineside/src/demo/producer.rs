@@ -1,4 +1,4 @@
-//! The city's own door: its feeds over HTTP, as a real producer serves them, faults included.
+//! The HTTP server of the city's feeds, which behaves like a real producer, faults included.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use tokio::task::JoinHandle;
 use crate::http::{AdmissionControl, ConnectionLimits, serve_listener as serve_http};
 use crate::shutdown::Shutdown;
 
-/// A producer with one client needs few connections; some for whoever looks by hand.
+/// Largest number of connections: the server's own, and some for manual requests.
 const CONNECTIONS_MAX: usize = 64;
-/// The largest request of SIRI.
+/// Largest SIRI request, in bytes.
 const REQUEST_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Clone)]
@@ -30,7 +30,7 @@ struct DemoProducer {
     clock: Arc<dyn Clock>,
 }
 
-/// How long the server may take nothing of a feed of the city.
+/// Longest time that a client may read nothing of a reply.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves the city's feeds on a free port of this machine.
@@ -71,7 +71,7 @@ async fn handle_feed_request(
     .await
 }
 
-/// What is posted to a feed of SIRI.
+/// Handles a SIRI message posted to a feed.
 async fn handle_siri_post(
     State(producer): State<DemoProducer>,
     Path(path): Path<String>,
@@ -83,7 +83,7 @@ async fn handle_siri_post(
     .await
 }
 
-/// The city moves when it is asked: milliseconds that the socket threads do not have.
+/// Computes a reply on a blocking thread: advancing the city takes milliseconds, too long for the socket threads.
 async fn answer_blocking(ask: impl FnOnce() -> Option<OriginReply> + Send + 'static) -> Response {
     match tokio::task::spawn_blocking(ask).await {
         Ok(Some(reply)) => build_response(reply).await,
@@ -95,7 +95,7 @@ async fn answer_blocking(ask: impl FnOnce() -> Option<OriginReply> + Send + 'sta
 async fn build_response(reply: OriginReply) -> Response {
     let body = match reply.body {
         ReplyBody::Bytes(bytes) => bytes,
-        // Ends when the client goes away, or with the server.
+        // Ends when the client disconnects, or with the server.
         ReplyBody::Hang => std::future::pending().await,
     };
     let mut response = body.into_response();

@@ -1,39 +1,40 @@
-//! Which addresses are timed together: a dozen families, however many addresses and ids there are.
+//! Families of endpoints whose requests are timed together: a dozen labels, independent of the number of endpoints and
+//! ids.
 
-/// A family of addresses.
+/// A family of endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointFamily {
     /// Last good bytes.
     Proxy,
     /// Last good schedules.
     Gtfs,
-    /// GTFS-Realtime as it goes out again.
+    /// GTFS-Realtime built from the state.
     GtfsRt,
-    /// GeoJSON, the map's own files among it.
+    /// GeoJSON, including the map's own files.
     GeoJson,
     /// SIRI.
     Siri,
-    /// GBFS systems in our versions.
+    /// GBFS systems in the served versions.
     Gbfs,
-    /// Streams: until the connection is handed on.
+    /// Event streams, until the connection moves to a partition.
     Events,
-    /// WebSockets: until the connection is handed on.
+    /// WebSockets, until the connection moves to a partition.
     WebSocket,
     /// The API.
     Api,
-    /// Recordings, which take as long as they are asked to.
+    /// Profiles, which take as long as requested.
     Profile,
     /// The server API.
     ServerApi,
-    /// Health and figures.
+    /// Health checks and metrics.
     Health,
-    /// What people see, and its files.
+    /// Pages and their files.
     Pages,
-    /// Where nothing is.
+    /// Unknown addresses.
     Nowhere,
 }
 
-/// How the addresses of a family begin. The first that fits counts, so what is longer stands before.
+/// Path prefixes of the families. The first match counts, so longer prefixes come first.
 const BEGINNINGS: &[(&str, EndpointFamily)] = &[
     ("/proxy/", EndpointFamily::Proxy),
     ("/resource/", EndpointFamily::Proxy),
@@ -56,7 +57,7 @@ const BEGINNINGS: &[(&str, EndpointFamily)] = &[
 ];
 
 impl EndpointFamily {
-    /// All, in the order of their numbers.
+    /// All families, in the order of their discriminants.
     pub(crate) const ALL: [Self; 14] = [
         Self::Proxy,
         Self::Gtfs,
@@ -74,14 +75,14 @@ impl EndpointFamily {
         Self::Nowhere,
     ];
 
-    /// The family of a template such as `/proxy/{feed}`; none means that no template fitted the request.
+    /// Returns the family of a route template such as `/proxy/{feed}`; `None` means that no route matched.
     pub(crate) fn for_template(template: Option<&str>) -> Self {
         let Some(template) = template else { return Self::Nowhere };
         let fits = |(beginning, _): &&(&str, Self)| template.starts_with(beginning);
         BEGINNINGS.iter().find(fits).map_or(Self::Nowhere, |(_, family)| *family)
     }
 
-    /// One word for it.
+    /// Returns the value of the label.
     pub(crate) const fn label_value(self) -> &'static str {
         match self {
             Self::Proxy => "proxy",

@@ -1,26 +1,26 @@
-//! In which form a scraper takes the figures.
+//! Negotiation of the exposition format with a scraper.
 
 use http::{HeaderMap, header};
 
-/// The media type of the delimited messages; what must stand behind it is in [`PARAMETERS`].
+/// The media type of delimited protobuf messages; its required parameters are in [`PARAMETERS`].
 const MESSAGES: &str = "application/vnd.google.protobuf";
 const OPEN_METRICS: &str = "application/openmetrics-text";
 const PARAMETERS: [(&str, &str); 2] =
     [("proto", "io.prometheus.client.MetricFamily"), ("encoding", "delimited")];
 
-/// How the figures are written.
+/// An exposition format of the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpositionFormat {
     /// OpenMetrics text, with classic histograms.
     Text,
-    /// The text format of Prometheus from before OpenMetrics.
+    /// The Prometheus text format from before OpenMetrics.
     Classic,
-    /// Prometheus's own messages, with native histograms beside the classic ones.
+    /// Prometheus's protobuf messages, with native and classic histograms.
     Messages,
 }
 
 impl ExpositionFormat {
-    /// What `PublishContent-Type` says of it.
+    /// Returns the `Content-Type` of the format.
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Text => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -31,8 +31,8 @@ impl ExpositionFormat {
         }
     }
 
-    /// The messages where a scraper names them and prefers no text; else the classic text where it prefers that to
-    /// OpenMetrics, as browsers and older parsers do.
+    /// Returns protobuf messages if a scraper names them and prefers no text; else the classic text if the scraper
+    /// prefers that to OpenMetrics, as browsers and older parsers do.
     pub(crate) fn from_accept(headers: &HeaderMap) -> Self {
         let (mut any, mut messages, mut open, mut classic) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
         for value in headers.get_all(header::ACCEPT) {
@@ -78,7 +78,7 @@ impl<'a> MediaRange<'a> {
         range
     }
 
-    /// What a program or a browser asks for that shows text.
+    /// Returns true for the media types of browsers and of programs that show text.
     fn is_plain_text(&self) -> bool {
         ["text/plain", "text/html", "text/*"]
             .iter()

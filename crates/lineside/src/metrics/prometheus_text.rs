@@ -1,7 +1,7 @@
-//! OpenMetrics text as the text format from before it, which classic parsers read.
+//! Conversion of OpenMetrics text to the classic Prometheus text format, for older parsers.
 //!
-//! The samples are the same. What differs is what stands above them: a counter is announced under the name of its samples, and
-//! there are no units, no types beyond the classic five, and no mark of the end.
+//! The samples do not change. The metadata does: a counter is declared under the name of its samples, and there are no
+//! units, no types beyond the classic five, and no end marker.
 
 /// Rewrites OpenMetrics text into the classic format, version 0.0.4.
 pub(super) fn from_open_metrics(text: &str) -> String {

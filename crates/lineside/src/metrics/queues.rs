@@ -1,4 +1,4 @@
-//! The figures of those who wait for one of a few slots: schedules that are validated, and the operator's own validators.
+//! Metrics of the two job queues: validation of schedules, and runs of the operator's own validators.
 
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -7,12 +7,12 @@ use super::counter_with_value;
 use crate::histogram::LatencyHistograms;
 use crate::job_queue::QueueStats;
 
-/// A figure's name, and what it means.
+/// A metric's name and help text.
 type Named = (&'static str, &'static str);
 
-/// What the figures of one queue are called.
+/// The metric names of one queue.
 pub(super) struct QueueMetricNames {
-    /// None where they are always as many.
+    /// `None` if the number of slots is fixed.
     slots: Option<Named>,
     running: Named,
     waiting: Named,
@@ -23,7 +23,7 @@ pub(super) struct QueueMetricNames {
     took: Named,
 }
 
-/// Of schedules that are held against the rules.
+/// Names of the queue of schedule validations.
 pub(super) static SCHEDULES: QueueMetricNames = QueueMetricNames {
     slots: Some(("validation_slots", "Schedules that are validated at once")),
     running: ("validation_running", "Schedules that are validated now"),
@@ -35,7 +35,7 @@ pub(super) static SCHEDULES: QueueMetricNames = QueueMetricNames {
     took: ("validation_seconds", "Duration of the validation of a version"),
 };
 
-/// Of the operator's own validators.
+/// Names of the queue of the operator's own validators.
 pub(super) static VALIDATORS: QueueMetricNames = QueueMetricNames {
     slots: None,
     running: ("validators_running", "Running validators of the operator"),

@@ -1,4 +1,4 @@
-//! A token's claims as they are written, and what of them we take.
+//! The claims of a token: parsing and checks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,17 +11,17 @@ use crate::json;
 
 use super::{INFO_BYTES_MAX, TokenClaims, TokenError, USER_BYTES_MAX};
 
-/// The claims that are read; others may be there.
+/// The parsed claims; others are ignored.
 #[derive(Deserialize)]
 pub(super) struct RawClaims {
     #[serde(default)]
     sub: Box<str>,
-    /// Compared elsewhere. A list, which RFC 7519 does not know, is no issuer.
+    /// Compared by the verification. A list, which RFC 7519 does not allow, fails to parse.
     #[serde(rename = "iss")]
     _iss: Option<Box<str>>,
     exp: Option<f64>,
     nbf: Option<f64>,
-    /// When the connection ends, if not with the token; 0 for never.
+    /// End of the connection, if it differs from the token's expiry; 0 for never.
     expire_at: Option<i64>,
     info: Option<Box<RawValue>>,
     b64info: Option<Box<str>>,
@@ -54,7 +54,8 @@ impl TryFrom<RawClaims> for TokenClaims {
     }
 }
 
-/// Times in a token are numbers, with a fraction or without (RFC 7519); 0 is what some write for none.
+/// Converts a time of a token, a number with or without a fraction (RFC 7519); 0 counts as none, because some issuers
+/// write it.
 fn parse_seconds(written: Option<f64>) -> Result<Option<i64>, TokenError> {
     match written {
         None => Ok(None),
@@ -70,7 +71,7 @@ fn parse_channels(written: &[Box<str>]) -> Result<Vec<Channel>, TokenError> {
     channels.collect::<Result<_, _>>().map_err(|_| TokenError::Invalid)
 }
 
-/// JSON that will stand in others' messages.
+/// Parses JSON that will be part of messages to other clients.
 fn parse_info(written: Option<&RawValue>, base64: Option<&str>) -> Result<Bytes, TokenError> {
     let info = match (base64, written) {
         (Some(text), _) => {

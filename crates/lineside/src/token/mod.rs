@@ -1,8 +1,8 @@
-//! Tokens: who a client is, as the operator's back end has signed it.
+//! Tokens: the identity of a client, signed by the operator's back end.
 //!
-//! JSON web tokens with the claims of Centrifugo's, so that what issues them for one serves the other. The
-//! configuration settles the algorithm, not the token. A signature is checked once and remembered for a while;
-//! the times in a token are looked at each time it is shown.
+//! They are JSON web tokens with Centrifugo's claims, so that an issuer for Centrifugo works unchanged. The
+//! configuration selects the algorithm, not the token. A signature is checked once and the result is cached; the times
+//! of a token are checked at each use.
 
 mod claims;
 mod verification_key;
@@ -19,48 +19,49 @@ pub(crate) use self::verification_key::VerificationKey;
 
 use crate::config;
 
-/// Longest token; more is not looked at.
+/// Longest token in bytes; longer ones are rejected unread.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// Longest user id.
+/// Longest user id, in bytes.
 const USER_BYTES_MAX: usize = 256;
-/// What a token may say about a connection, or about it in a channel, for others to see.
+/// Longest `info` of a token, in bytes: data about the client for others to see.
 const INFO_BYTES_MAX: usize = 3 * 1024;
-/// Checked tokens that are remembered, what they may weigh together, and for how long.
+/// Cache limits of valid tokens.
 const REMEMBERED: CacheLimits =
     CacheLimits { entries: 100_000, weight: 32 << 20, age: Some(Duration::from_secs(600)) };
-/// The same for tokens that were refused: apart, so that they push no good ones out.
+/// Cache limits of invalid tokens. They have a cache of their own, so that they evict no valid ones.
 const REFUSED: CacheLimits =
     CacheLimits { entries: 10_000, weight: 8 << 20, age: Some(Duration::from_secs(600)) };
-/// What a remembered token takes beside its texts.
+/// Bytes of a cache entry besides its texts.
 const REMEMBERED_OVERHEAD: usize = 256;
 
-/// Why a token is not taken.
+/// The reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenError {
-    /// It is no token, signed by somebody else or otherwise, for somebody else, or says what cannot be.
+    /// Malformed, wrongly signed, for another audience or from another issuer, not yet valid, or with impossible
+    /// claims.
     #[error("not a valid token")]
     Invalid,
-    /// It was good once.
+    /// Valid once, but expired.
     #[error("the token has expired")]
     Expired,
 }
 
-/// What a token says, once its signature is known to be good.
+/// The claims of a token with a valid signature.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TokenClaims {
-    /// Whose it is; empty for nobody in particular.
+    /// The user; empty for an anonymous client.
     pub(crate) user: Arc<str>,
-    /// What others may know, as JSON; empty if nothing.
+    /// Data about the client for others to see, as JSON; may be empty.
     pub(crate) info: Bytes,
-    /// Until when a connection made with it holds, in seconds since 1970.
+    /// End of a connection made with the token, in seconds since 1970.
     pub(crate) expires: Option<i64>,
     /// Channels that the connection is subscribed to from the start.
     pub(crate) channels: Vec<Channel>,
-    /// The one channel that it is for; none in a token for a connection.
+    /// The channel of a channel token; `None` in a connection token.
     pub(crate) channel: Option<Box<str>>,
-    /// Good until, in seconds since 1970.
+    /// Expiry of the token, in seconds since 1970.
     exp: Option<i64>,
-    /// Good from, in seconds since 1970.
+    /// Start of validity, in seconds since 1970.
     nbf: Option<i64>,
 }
 
@@ -83,7 +84,7 @@ impl TokenClaims {
     }
 }
 
-/// Checks tokens by one key.
+/// Verifies tokens with one key, and caches the results.
 pub(crate) struct TokenVerifier {
     keys: VerificationKey,
     remembered: LoadingCache<Arc<str>, Arc<TokenClaims>>,
@@ -91,7 +92,7 @@ pub(crate) struct TokenVerifier {
 }
 
 impl TokenVerifier {
-    /// `None` when the key is none; the configuration has told why.
+    /// Returns `None` if the key is invalid, which the configuration has already reported.
     pub(crate) fn new(config: &config::TokenConfig) -> Option<Self> {
         let keys = VerificationKey::new(&config.key)?;
         let keys = keys.with_expected(config.issuer.as_deref(), config.audience.as_deref());
@@ -103,10 +104,10 @@ impl TokenVerifier {
         Some(Self { keys, remembered, refused })
     }
 
-    /// What the token says, if it is good now.
+    /// Returns the claims of a token, if it is valid at `now`.
     ///
     /// # Errors
-    /// When it is not.
+    /// Returns an error if the token is invalid or has expired.
     pub(crate) fn verify(
         &self,
         token: &str,
@@ -132,7 +133,7 @@ impl TokenVerifier {
         }
     }
 
-    /// Whether [`verify`](Self::verify) answers without checking a signature.
+    /// Returns true if [`verify`](Self::verify) needs no signature check, because the result is cached or certain.
     pub(crate) fn is_verified(&self, token: &str) -> bool {
         token.is_empty()
             || token.len() > TOKEN_BYTES_MAX
@@ -140,7 +141,7 @@ impl TokenVerifier {
             || self.refused.pin().get(token).is_some()
     }
 
-    /// Forgets what was checked long ago.
+    /// Evicts old results.
     pub(crate) fn evict_old_tokens(&self, now: Duration) {
         self.remembered.sweep_aged(now);
         self.refused.sweep_aged(now);

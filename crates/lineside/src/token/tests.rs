@@ -1,4 +1,4 @@
-//! Tokens of each sort, good and otherwise.
+//! Valid and invalid tokens.
 
 use std::sync::Arc;
 
@@ -178,7 +178,7 @@ fn a_public_key_checks_what_its_private_key_signed_and_nothing_else() {
     assert!(check(&of_ec, &by_ec).is_ok());
     assert_eq!(check(&of_rsa, &by_ec), Err(TokenError::Invalid));
     assert_eq!(check(&of_ec, &by_rsa), Err(TokenError::Invalid));
-    // The public key is known to everybody: taken for a secret, anybody could sign with it.
+    // The public key is known to everyone: used as an HMAC secret, it would let anyone sign tokens.
     let forged = sign(Algorithm::HS256, &EncodingKey::from_secret(rsa_pem.as_bytes()));
     assert_eq!(check(&of_rsa, &forged), Err(TokenError::Invalid));
 }

@@ -1,4 +1,4 @@
-//! What signatures are checked with. One algorithm, fixed by the key, whatever a token names.
+//! The key that verifies signatures. The key fixes one algorithm, whatever a token names.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,14 +9,14 @@ use super::claims::RawClaims;
 use super::{TokenClaims, TokenError};
 use crate::config::TokenKey;
 
-/// A key, and what a token signed with it has to say besides.
+/// A key, and the required issuer and audience.
 pub(crate) struct VerificationKey {
     key: DecodingKey,
     validation: Validation,
 }
 
 impl VerificationKey {
-    /// `None` when the public key is none in PEM, or of another sort than RSA or P-256.
+    /// Creates the key; returns `None` if the public key is not PEM, or neither RSA nor P-256.
     pub(crate) fn new(key: &TokenKey) -> Option<Self> {
         let (key, algorithm) = match key {
             TokenKey::Hmac(secret) => {
@@ -25,14 +25,14 @@ impl VerificationKey {
             TokenKey::PublicKey(pem) => parse_public_key(pem.reveal().as_bytes())?,
         };
         let mut validation = Validation::new(algorithm);
-        // Times are compared with the clock that we are handed.
+        // The caller compares times with its own clock.
         validation.validate_exp = false;
         validation.validate_aud = false;
         validation.required_spec_claims.clear();
         Some(Self { key, validation })
     }
 
-    /// Tokens have to be from this issuer, for this audience.
+    /// Requires this issuer and this audience.
     pub(super) fn with_expected(mut self, issuer: Option<&str>, audience: Option<&str>) -> Self {
         if let Some(issuer) = issuer {
             self.validation.set_issuer(&[issuer]);
@@ -46,7 +46,7 @@ impl VerificationKey {
         self
     }
 
-    /// What a token says, if its signature is good. Takes some ten microseconds.
+    /// Returns the claims of a token if its signature is valid. Takes some ten microseconds.
     pub(super) fn decode_token(&self, token: &str) -> Result<TokenClaims, TokenError> {
         if has_critical_extensions(token) {
             return Err(TokenError::Invalid);
@@ -57,16 +57,16 @@ impl VerificationKey {
     }
 }
 
-/// Whether a token's header names extensions that have to be understood (`crit`, RFC 7515 §4.1.11). None is known here.
+/// Returns true if a token's header names critical extensions (`crit`, RFC 7515 §4.1.11). None is supported.
 fn has_critical_extensions(token: &str) -> bool {
     let head = token.split('.').next().and_then(|head| URL_SAFE_NO_PAD.decode(head).ok());
     let head = head.and_then(|head| serde_json::from_slice::<Map<String, Value>>(&head).ok());
-    // One that cannot be read here is refused with its signature.
+    // An unreadable header fails the signature check.
     head.is_some_and(|head| head.contains_key("crit"))
 }
 
 fn parse_public_key(pem: &[u8]) -> Option<(DecodingKey, Algorithm)> {
-    // Which of the two it is stands in the key itself; each reader refuses the other's.
+    // The key itself contains its type, so each parser refuses the other's keys.
     let rsa = DecodingKey::from_rsa_pem(pem).map(|key| (key, Algorithm::RS256));
     rsa.or_else(|_| DecodingKey::from_ec_pem(pem).map(|key| (key, Algorithm::ES256))).ok()
 }

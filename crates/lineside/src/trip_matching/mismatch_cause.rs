@@ -1,17 +1,17 @@
-//! Why ids of a real-time feed do not match its timetable: the likely causes, from the counts and the example ids.
+//! Likely causes for ids of a real-time feed that do not match its timetable, from the counts and the example ids.
 
 use jiff::civil::Date;
 use lineside_formats::gtfs::Timetable;
 use lineside_ingest::{FeedMatches, MatchCount, MatchReason, ReasonCount};
 
-/// The share of its ids that a kind needs to count as matched.
+/// Share of ids from which a kind counts as matched.
 const MATCHES_FROM: f64 = 0.5;
-/// Below this share of unmatched trips nothing is wrong with the ids in general.
+/// Share of unmatched trips from which there is a cause to find.
 const TRIPS_MISSING_FROM: f64 = 0.05;
 /// Characters that end a prefix of an id.
 const SEPARATORS: [char; 6] = [':', '_', '-', '.', '/', '|'];
 
-/// What an id names.
+/// The kind of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MismatchIdKind {
     Trip,
@@ -20,7 +20,7 @@ pub(crate) enum MismatchIdKind {
 }
 
 impl MismatchIdKind {
-    /// Its name in the API.
+    /// Returns the name in the API.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Trip => "trip",
@@ -33,21 +33,21 @@ impl MismatchIdKind {
 /// One likely cause of ids that do not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MismatchCause {
-    /// The feed's ids begin with this, the timetable's do not: without it the example ids are in the timetable.
+    /// The feed's ids have this prefix, the timetable's do not: without it the example ids match.
     ExtraPrefix { kind: MismatchIdKind, prefix: String },
-    /// The timetable's ids begin with this, the feed's do not: with it the example ids are in the timetable.
+    /// The timetable's ids have this prefix, the feed's do not: with it the example ids match.
     MissingPrefix { kind: MismatchIdKind, prefix: String },
-    /// The timetable has the last or the last but one part between the colons of the feed's ids, as NeTEx writes them.
+    /// The timetable's id is the last part or the last but one of the feed's NeTEx id, split at colons.
     NetexIds { kind: MismatchIdKind },
     /// The last day of service has passed.
     TimetableEnded { last: Date },
     /// The feed names days outside the timetable's service.
     DatesOutsideService { first: Date, last: Date },
-    /// The feed's trips are known and do not run on the day that it names.
+    /// The feed's trips are in the timetable, but do not run on the feed's day.
     OtherDay,
-    /// Trip ids look like those of the timetable, and are not in it.
+    /// The trip ids have the form of the timetable's, but are not in it.
     OtherVersion,
-    /// Lines or stops match, and trips have ids of another form.
+    /// Lines or stops match, but trips have ids of another form.
     OwnTripIds,
     /// Trip updates name no trip.
     NoTripIds,
@@ -56,7 +56,7 @@ pub(crate) enum MismatchCause {
 }
 
 impl MismatchCause {
-    /// Its code in the API.
+    /// Returns the code in the API.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::ExtraPrefix { .. } => "extra_prefix",
@@ -73,7 +73,8 @@ impl MismatchCause {
     }
 }
 
-/// The likely causes, the most certain first; none where (nearly) everything matches. `today` is the day of the network.
+/// Returns the likely causes, the most certain first; empty if nearly everything matches. `today` is the network's
+/// current day.
 pub(crate) fn find_likely_causes(
     matches: &FeedMatches,
     timetable: &Timetable,
@@ -92,8 +93,8 @@ pub(crate) fn find_likely_causes(
     causes
 }
 
-/// Why trips do not match: their days, and their ids unless a prefix explains those (`has_id_cause`). `service` is the first and
-/// the last day of the timetable.
+/// Finds the causes of unmatched trips: their days, and their ids unless a prefix explains those (`has_id_cause`).
+/// `service` is the first and the last day of the timetable.
 fn find_trip_causes(
     matches: &FeedMatches,
     trips: &TripCounts<'_>,
@@ -124,7 +125,7 @@ fn find_trip_causes(
     causes
 }
 
-/// Why trips are unknown that no prefix explains.
+/// Finds the cause of unknown trips that no prefix explains.
 fn find_unknown_trips_cause(
     matches: &FeedMatches,
     trips: &TripCounts<'_>,
@@ -145,7 +146,7 @@ fn find_unknown_trips_cause(
     (is_nothing_known && has_others).then_some(MismatchCause::OtherNetwork)
 }
 
-/// What became of the trips that trip updates and vehicles name.
+/// The matches of the trips in trip updates and vehicles.
 #[derive(Debug, Default)]
 struct TripCounts<'a> {
     matched: u64,
@@ -153,10 +154,10 @@ struct TripCounts<'a> {
     unknown: u64,
     not_running: u64,
     no_trip: u64,
-    /// Ids of unknown trips, and ids of the timetable.
+    /// Example ids of unknown trips, and ids of the timetable.
     samples: Vec<&'a str>,
     known: Vec<&'a str>,
-    /// Days that trips are named for and do not run on.
+    /// Days on which trips of the feed do not run.
     dates: Vec<Date>,
 }
 
@@ -185,14 +186,14 @@ impl<'a> TripCounts<'a> {
         made
     }
 
-    /// Whether this is a share of all trips that needs an explanation.
+    /// Returns true if a count is a large enough share of all trips to need an explanation.
     fn is_significant_share(&self, count: u64) -> bool {
         let all = self.matched + self.unmatched;
         count > 0 && count as f64 >= all as f64 * TRIPS_MISSING_FROM
     }
 }
 
-/// The day of `<trip id>:<YYYYMMDD>`.
+/// Parses the day of `<trip id>:<YYYYMMDD>`.
 fn parse_sample_date(sample: &str) -> Option<Date> {
     Date::strptime("%Y%m%d", sample.rsplit(':').next()?).ok()
 }
@@ -201,7 +202,7 @@ fn is_outside_service(day: Date, (first, last): (Date, Date)) -> bool {
     day < first || day > last
 }
 
-/// Prefixes that make example ids known, per kind of id.
+/// Finds prefixes that make example ids match, for each kind of id.
 fn find_prefix_causes(matches: &FeedMatches, timetable: &Timetable) -> Vec<MismatchCause> {
     let kinds: [(MismatchIdKind, MatchReason, Vec<&MatchCount>); 3] = [
         (
@@ -238,7 +239,7 @@ fn find_prefix_cause(
         MismatchIdKind::Route => timetable.find_route(id).is_some(),
         MismatchIdKind::Stop => timetable.find_stop(id).is_some(),
     };
-    // More than half: among the examples there may be ids that are unknown for other reasons.
+    // More than half: some example ids may be unknown for other reasons.
     let most = |is_so: &dyn Fn(&str) -> bool| {
         2 * samples.iter().filter(|sample| is_so(sample)).count() > samples.len()
     };
@@ -254,7 +255,7 @@ fn find_prefix_cause(
     most(&of_netex).then_some(MismatchCause::NetexIds { kind })
 }
 
-/// What all ids begin with, up to and with a separator; empty where that is nothing.
+/// Returns the common prefix of all ids, up to and including a separator; may be empty.
 fn common_prefix<'a>(ids: &[&'a str]) -> &'a str {
     let Some(first) = ids.first() else { return "" };
     let shared = ids.iter().skip(1).fold(*first, |shared, id| {
@@ -266,14 +267,15 @@ fn common_prefix<'a>(ids: &[&'a str]) -> &'a str {
     shared.get(..end).unwrap_or_default()
 }
 
-/// Whether most ids have the form of one that is known: the same runs of digits, letters and signs, of the same length.
+/// Returns true if most ids have the form of a known one: the same runs of digits, letters and other characters, of the
+/// same lengths.
 fn has_known_form(ids: &[&str], known: &[&str]) -> bool {
     let known: Vec<Vec<(char, usize)>> = known.iter().map(|id| character_runs(id)).collect();
     let alike = ids.iter().filter(|id| known.contains(&character_runs(id))).count();
     !ids.is_empty() && 2 * alike > ids.len()
 }
 
-/// The runs of an id: `0` for digits, `a` for letters, a sign for itself, each with its length.
+/// Splits an id into runs: `0` for digits, `a` for letters, any other character for itself, each with its length.
 fn character_runs(id: &str) -> Vec<(char, usize)> {
     let mut runs: Vec<(char, usize)> = Vec::new();
     for c in id.chars() {
@@ -312,7 +314,8 @@ mod tests {
 
     const TODAY: Date = Date::constant(2026, 6, 15);
 
-    /// The causes of four unknown trips with these ids, where the timetable has such ids, and `n_lines` of two lines match.
+    /// Returns the causes of four unknown trips with these ids, if the timetable has the `known` ids and `n_lines`
+    /// lines match.
     fn causes_of_unknown(
         ids: &[&'static str],
         known: &[&'static str],

@@ -1,6 +1,6 @@
-//! How much of what a real-time feed names its timetable has, as the API and the feed's page show it.
+//! Trip matching of a real-time feed with its timetable, for the API and the feed's page.
 //!
-//! The report is made once per state of the feed, by whoever asks first, and then lies there for all.
+//! The report is computed once per state of the feed, at the first request.
 
 mod mismatch_cause;
 
@@ -13,19 +13,19 @@ use crate::http::{Refusal, run_blocking};
 
 pub(crate) use mismatch_cause::{MismatchCause, MismatchIdKind, find_likely_causes};
 
-/// The report of one feed.
+/// The trip matching of one feed.
 #[derive(Debug)]
 pub(crate) struct MatchReport {
-    /// The schedule that it belongs to, if it names one.
+    /// The schedule that the feed belongs to, if it names one.
     pub(crate) schedule: Option<Arc<Feed>>,
-    /// None as long as there is no timetable to compare with.
+    /// `None` while there is no timetable to compare with.
     pub(crate) matches: Option<Arc<FeedMatches>>,
-    /// When Lineside had the bytes that it follows from.
+    /// Time at which Lineside received the data of the report.
     pub(crate) at: UnixMillis,
 }
 
 impl MatchReport {
-    /// The report of a feed as it is now.
+    /// Returns the report on a feed's current state.
     pub(crate) async fn for_feed(feed: &Feed, network: &Network) -> Result<Self, Refusal> {
         let first = network.feeds().into_iter().next();
         let (state, id) = (network.state(), feed.id().clone());

@@ -1,4 +1,4 @@
-//! Changes as lines that a person can read.
+//! Formatting of changes as readable lines.
 
 use std::fmt::Write as _;
 
@@ -6,25 +6,25 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-/// Select graphic rendition, as terminals know it (ECMA-48 §8.3.117).
+/// Select Graphic Rendition parameters of terminals (ECMA-48 §8.3.117).
 const BOLD: &str = "1";
 const GREEN: &str = "32";
 const RED: &str = "31";
 
-/// How events are shown.
+/// The output style of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventStyle {
     /// One line per change.
     Lines,
-    /// Each event's data as it came, one JSON object per line.
+    /// Each event's unchanged data, one JSON object per line.
     Json,
 }
 
-/// Turns the data of events into text.
+/// Formats the data of events.
 #[derive(Debug)]
 pub(crate) struct EventFormatter {
     style: EventStyle,
-    /// Whether marks and names are colored, for a terminal.
+    /// True if marks and names are colored, for a terminal.
     colored: bool,
     zone: TimeZone,
 }
@@ -34,7 +34,7 @@ impl EventFormatter {
         Self { style, colored, zone: TimeZone::system() }
     }
 
-    /// The lines for one event; without a line feed at their end.
+    /// Returns the lines for one event, without a trailing line feed.
     pub(crate) fn format_event(&self, event: &str) -> String {
         match (self.style, serde_json::from_str::<Value>(event)) {
             (EventStyle::Json, _) => event.to_owned(),
@@ -48,7 +48,7 @@ impl EventFormatter {
         let data = &event["data"];
         let time = self.format_time(&data["at"]);
         if data.get("changes").is_none() {
-            // The operator's own: whatever it is, in one line, and nothing that a terminal would obey.
+            // An operator's own message may be any JSON: printed on one line, without terminal control characters.
             let data = data.to_string().replace(char::is_control, "\u{fffd}");
             return format!("{time} {}  {data}", self.colorize_text(BOLD, channel));
         }
@@ -93,7 +93,7 @@ fn format_change_count(changes: usize) -> String {
     if changes == 1 { "1 change".to_owned() } else { format!("{changes} changes") }
 }
 
-/// The mark of a change, and what it says.
+/// Returns the mark and the description of a change.
 fn describe_change(change: &Value) -> (&'static str, String) {
     let kind = change["kind"].as_str().unwrap_or("?").replace('_', " ");
     let id = change["id"].as_str().unwrap_or("?");
@@ -116,7 +116,7 @@ fn describe_change(change: &Value) -> (&'static str, String) {
     ("+", format!("{kind} {id}: {words}").trim_end_matches([':', ' ']).to_owned())
 }
 
-/// What a report comes to.
+/// Describes the counts of a report.
 fn describe_report(record: &Value) -> String {
     let outcome = format_text(&record["outcome"]).replace('_', " ");
     let mut out = if outcome == "whole" { String::new() } else { format!("{outcome}, ") };
@@ -131,7 +131,7 @@ fn describe_report(record: &Value) -> String {
     out
 }
 
-/// Of a report a line for each code, with what has become of it since.
+/// Returns a line for each code of a report, with the change since the last report.
 fn list_code_changes(change: &Value) -> Vec<String> {
     let record = &change["record"];
     let list = |member: &str| record[member].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -170,7 +170,7 @@ fn describe_vehicle(record: &Value) -> String {
     out.trim_start().to_owned()
 }
 
-/// Route, headsign, delay and next stop, as far as the timetable told them.
+/// Describes route, headsign, delay and next stop, as far as the timetable provides them.
 fn describe_trip(join: &Value) -> String {
     let mut out = format_text(&join["route_short_name"]);
     if let Some(headsign) = join["headsign"].as_str() {

@@ -1,32 +1,32 @@
-//! The event-stream format (WHATWG HTML §9.2) as a client reads it.
+//! A client-side parser of the event-stream format (WHATWG HTML §9.2).
 
 use std::time::Duration;
 
-/// The longest line that is kept: a message has at most 256 KiB, escapes and envelope included.
+/// Longest line in bytes: a message has at most 256 KiB, escapes and envelope included.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// The longest event, over all its `data` lines.
+/// Longest event in bytes, over all its `data` lines.
 const EVENT_BYTES_MAX: usize = 4 << 20;
-/// The longest pause that a server can ask for.
+/// Longest reconnect delay that a server can request.
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// One event.
+/// A complete event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StreamEvent {
     pub(super) data: String,
-    /// What to send as `Last-Event-ID` after it.
+    /// The id to send as `Last-Event-ID` when reconnecting.
     pub(super) id: String,
 }
 
-/// A stream that no server of ours would send.
+/// The error of a stream that no Lineside server would send.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the stream holds {0}")]
 pub(super) struct InvalidStream(&'static str);
 
-/// Bytes in, events out. What was read of an event is lost when the stream ends inside it.
+/// An incremental parser: bytes in, events out. An incomplete event at the end of the stream is discarded.
 #[derive(Debug, Default)]
 pub(super) struct EventParser {
     line: Vec<u8>,
-    /// The last byte was a carriage return: a line feed after it belongs to the same line end.
+    /// True after a carriage return: a line feed that follows belongs to the same line ending.
     after_return: bool,
     data: String,
     id: String,
@@ -34,10 +34,10 @@ pub(super) struct EventParser {
 }
 
 impl EventParser {
-    /// Takes the next piece of the stream and gives the events that it completes.
+    /// Parses the next piece of the stream and returns the events that it completes.
     ///
     /// # Errors
-    /// If the stream is not text or an event has no end.
+    /// Returns an error if the stream is not UTF-8, or if a line or an event is too long.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<StreamEvent>, InvalidStream> {
         let mut events = Vec::new();
         for &byte in piece {
@@ -60,7 +60,7 @@ impl EventParser {
         Ok(events)
     }
 
-    /// How long the server wants to be left alone before a reconnect.
+    /// Returns the reconnect delay that the server requested.
     pub(super) fn retry_delay(&self) -> Option<Duration> {
         self.retry
     }
@@ -94,7 +94,7 @@ impl EventParser {
 
     fn dispatch_event(&mut self) -> Option<StreamEvent> {
         let mut data = std::mem::take(&mut self.data);
-        // The last line feed is the format's, not the data's.
+        // The last line feed belongs to the format, not to the data.
         data.pop()?;
         Some(StreamEvent { data, id: self.id.clone() })
     }

@@ -1,4 +1,4 @@
-//! The connection behind `watch`: connect, read, and after a break resume where it broke.
+//! The connection of `watch`: connects, reads, and resumes after an interruption.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use super::event_parser::EventParser;
 use crate::timeout::sleep_for;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A server says something every 25 s: after twice that it is gone.
+/// Longest silence of the server, which sends something every 25 s.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const RETRY_DEFAULT: Duration = Duration::from_secs(3);
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 
-/// Why following ended.
+/// The reason why following ended.
 #[derive(Debug)]
 pub(crate) enum FollowError {
-    /// The reader of our output went away.
+    /// The reader of the output is gone.
     NobodyReads,
-    /// The server says that what we asked for makes no sense.
+    /// The server refused the request as invalid.
     Refused(String),
-    /// The server could not be reached, or does not serve this.
+    /// The server could not be reached, or does not serve events.
     Unreachable(String),
 }
 
-/// Follows `channels` of `server` for ever: `event` gets the data of each event and says whether to
-/// go on, `note` what happens to the connection.
+/// Follows `channels` of `server` without end: `event` gets the data of each event and returns false to stop, `note`
+/// gets messages about the connection.
 pub(crate) async fn follow_channels(
     server: &Url,
     channels: &[String],
@@ -56,7 +56,7 @@ pub(crate) async fn follow_channels(
     }
 }
 
-/// `<server>/events?channel=…`, below whatever path the server has.
+/// Builds `<server>/events?channel=…`, below the path of the server's URL.
 fn events_url(server: &Url, channels: &[String]) -> Url {
     let mut address = server.clone();
     let path = format!("{}/events", server.path().trim_end_matches('/'));
@@ -69,11 +69,11 @@ struct ChannelFollower {
     client: Client,
     address: Url,
     last_event_id: String,
-    /// Whether a connection has ever worked: only then is a failure worth waiting out.
+    /// True once a connection has succeeded: only then are failures retried.
     connected: bool,
 }
 
-/// A break that passes.
+/// A temporary interruption.
 struct ReconnectPause {
     after: Duration,
     why: String,
@@ -147,7 +147,7 @@ struct ProblemDetails {
     detail: String,
 }
 
-/// What the server says is wrong.
+/// Reads the server's description of the problem.
 async fn read_problem_detail(mut response: reqwest::Response) -> String {
     let mut body = Vec::new();
     while let Ok(Some(piece)) = response.chunk().await {
@@ -160,7 +160,7 @@ async fn read_problem_detail(mut response: reqwest::Response) -> String {
     problem.map_or_else(|_| "no Lineside server answers there".to_owned(), |problem| problem.detail)
 }
 
-/// The innermost cause: what the network said, not who asked it.
+/// Returns the innermost cause, which is the network's error.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

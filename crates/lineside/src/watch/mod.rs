@@ -1,4 +1,4 @@
-//! Following channels of a running server: a small client of `/events` that resumes.
+//! Following the channels of a running server: a small client of `/events` that resumes.
 
 mod event_parser;
 mod follow;

@@ -1,5 +1,5 @@
-//! The stations and vehicles of a system as places for a map: a feature each, with its fields as version 3 has them; what
-//! is known of a station now stands with what seldom changes.
+//! Stations and vehicles of a system as GeoJSON: one feature each, with the fields of version 3; a station's status is
+//! merged with its information.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use lineside_formats::{
 use super::GbfsSystem;
 use crate::convert::{ConversionError, ConversionOutput};
 
-/// Writes a collection, feature by feature.
+/// Writes a feature collection, feature by feature.
 pub(super) fn write_geojson(
     system: GbfsSystem,
     out: &File,
@@ -77,7 +77,7 @@ pub(super) fn write_geojson(
 
 const NOWHERE: &str = "it has no position";
 
-/// The files of which a map shows something.
+/// The files that are shown on the map.
 const SHOWN: [FileKind; 3] =
     [FileKind::StationInformation, FileKind::StationStatus, FileKind::VehicleStatus];
 
@@ -91,7 +91,7 @@ fn write_failed(error: io::Error) -> ConversionError {
     crate::convert::write_failed(&error)
 }
 
-/// A collection that is being written.
+/// Writes a feature collection.
 struct FeatureWriter<W> {
     out: W,
     is_first: bool,
@@ -103,7 +103,7 @@ impl<W: Write> FeatureWriter<W> {
         Ok(FeatureWriter { out, is_first: true })
     }
 
-    /// A place, whose properties are the fields of objects.
+    /// Writes a point whose properties are the fields of the objects.
     fn write_point(&mut self, lat: f64, lon: f64, objects: &[Vec<u8>]) -> io::Result<()> {
         if !std::mem::take(&mut self.is_first) {
             self.out.write_all(b",")?;

@@ -1,4 +1,5 @@
-//! Each field of GTFS-Realtime changes the SIRI that is made of it, or the losses; and each element of SIRI the SIRI.
+//! Each field of GTFS-Realtime changes the converted SIRI or the losses; each element of SIRI changes the converted
+//! SIRI.
 
 use lineside_formats::gtfs_rt::proto::{
     Alert, EntitySelector, FeedEntity, FeedHeader, FeedMessage, Position, Shape, Stop,
@@ -23,7 +24,7 @@ fn trip(id: &str) -> TripDescriptor {
     TripDescriptor { trip_id: Some(id.to_owned()), ..TripDescriptor::default() }
 }
 
-/// A trip with a vehicle and an alert.
+/// Returns a message with a trip, a vehicle and an alert.
 fn message() -> FeedMessage {
     let call = |stop: &str, at: i64| {
         let event = Some(StopTimeEvent { time: Some(at), ..StopTimeEvent::default() });
@@ -76,7 +77,7 @@ fn word() -> Option<String> {
 
 type Change<T> = (&'static str, fn(&mut T));
 
-/// Puts what changes a part of a message into the message.
+/// Applies each change to a part of a message.
 fn puts<T>(
     changes: &'static [Change<T>],
     part: fn(&mut FeedMessage) -> &mut T,
@@ -221,7 +222,7 @@ static OF_ALERT: [Change<Alert>; 15] = [
     }),
 ];
 
-/// Each is added to one of these: a trip, a route, a stop, an agency.
+/// Each change is applied to one of these selectors: a trip, a route, a stop, an agency.
 static OF_SELECTOR: [Change<EntitySelector>; 7] = [
     ("agency_id", |it| it.agency_id = Some("a".to_owned())),
     ("route_id", |it| it.route_id = Some("r".to_owned())),

@@ -1,4 +1,4 @@
-//! What becomes of schedules of the European and the French profile, and of what is given beside an input.
+//! Conversions of schedules of the European and the French profile, and the additional inputs.
 
 use std::io::Cursor;
 
@@ -25,7 +25,7 @@ const FRANCE: [(&str, &str); 3] = [
     ),
 ];
 
-/// The lines of a table in a zip, without the first.
+/// Returns the lines of a table in a zip, without the first.
 fn rows(zip: &[u8], table: &str) -> Vec<String> {
     let mut files = ZipArchive::new(Cursor::new(zip)).unwrap();
     let mut text = String::new();
@@ -70,7 +70,7 @@ fn the_french_profile_becomes_gtfs() {
     assert!(times[0].contains("07:30:00") && times[0].contains("07:31:00"), "{times:?}");
 }
 
-/// Why a conversion makes no sense.
+/// Returns the reason why a conversion is refused.
 fn no_way(given: ConversionInput, to: ConversionTarget, by: ConversionContext) -> String {
     let out = tempfile::tempfile().unwrap();
     match convert_input(given, to, by, &out) {
@@ -160,7 +160,7 @@ fn ids_of_siri_become_the_schedules() {
     }
 }
 
-/// A schedule of journey J on 21 November 2026, with these rows of `stop_times.txt`.
+/// Returns a schedule of journey J on 21 November 2026, with these rows of `stop_times.txt`.
 fn schedule(calls: &str) -> Vec<u8> {
     let calls = format!("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n{calls}");
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! What becomes of GBFS systems.
+//! Conversions of GBFS systems.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn lost(converted: &ConversionOutput) -> Vec<(&str, u64)> {
     converted.losses.iter().map(|loss| (loss.kind, loss.count)).collect()
 }
 
-/// A system of version 2.1.
+/// Returns the files of a system of version 2.1.
 fn files() -> Vec<Named> {
     vec![
         file("gbfs", "2.1", json!({ "en": { "feeds": [] } })),
