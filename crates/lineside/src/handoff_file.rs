@@ -1,4 +1,5 @@
-//! The file in the data folder with which a clean stop hands the positions of subscribers over to the next start.
+//! The file in the data folder with which a clean stop hands the networks and channel logs over to the next start, so
+//! that subscribers can resume.
 //!
 //! It is written under a temporary name and renamed when complete, and it is deleted before any of it is used. So a
 //! crashed process leaves no file, and a position never stands for two different things.

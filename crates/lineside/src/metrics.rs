@@ -399,8 +399,7 @@ fn register_notifications(registry: &mut Registry, counts: &notifications::Notif
     registry.register("notifications_pending", "Notifications that wait to be delivered", pending);
 }
 
-/// Returns the label of a poll's outcome, with one value for each status class instead of hundreds of statuses that a
-/// producer may invent.
+/// Returns the label of a poll's outcome. Statuses are labeled by their class, since a producer may send any status.
 fn outcome_label(outcome: &str) -> String {
     let class = outcome.strip_prefix("http_").and_then(|status| status.chars().next());
     class.map_or_else(|| outcome.to_owned(), |class| format!("http_{class}xx"))

@@ -369,7 +369,7 @@ impl RunningServer {
     }
 
     /// Stops the server: readiness reports that it is stopping, polling ends, sessions are closed over the drain time,
-    /// running requests end, and the positions of subscribers are handed over to the next start. Takes at most 5 s, or
+    /// running requests end, and the networks and channel logs are handed over to the next start. Takes at most 5 s, or
     /// longer if the disk does, or if a running validation of a message does.
     pub async fn shut_down(self) {
         let shutdown = self.app.shutdown();

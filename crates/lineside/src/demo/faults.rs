@@ -46,7 +46,7 @@ struct ProducerFault {
     switched: bool,
 }
 
-/// A switch: a fault's word, `none` or an empty value for a healthy source, or `script`.
+/// A request to switch a fault: its name, `none` or an empty value for a healthy source, or `script`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FaultRequest {

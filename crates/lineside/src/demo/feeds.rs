@@ -61,7 +61,7 @@ impl Demo {
         config.licence = Some("CC0-1.0".to_owned());
         config.theme = Some("city".to_owned());
         config.static_feed = network_for_feed(feed).map(id);
-        // GBFS files have a `ttl`; a configured interval would replace it for every file.
+        // GBFS files have a `ttl` and need no interval; but only a configured format makes the server poll each file.
         config.poll = Some(POLL).filter(|_| feed != CityFeed::Bikes);
         config.format = (feed == CityFeed::Bikes).then_some(Format::Gbfs);
         config.siri = feed.siri_service().map(|service| Arc::new(self.siri_source(service)));

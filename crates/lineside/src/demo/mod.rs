@@ -40,7 +40,7 @@ pub struct DemoOptions {
     pub speed: f64,
     /// Approximate number of vehicles at rush hour.
     pub vehicles: usize,
-    /// Publishes the same vehicles in SIRI too, as a network of its own, by this mode of transport.
+    /// Publishes the same vehicles in SIRI too, as a separate network; `None` for no SIRI.
     pub siri: Option<DemoSiriMode>,
     /// Scripted faults, such as `city-trips:hang@30s+2m`.
     pub faults: Vec<String>,

@@ -22,7 +22,7 @@ pub(crate) struct ConnectionLimits {
     pub(crate) total: usize,
     /// Largest number from one address, or one /64 network of IPv6; loopback is exempt.
     pub(crate) per_address: usize,
-    /// Bytes that all replies made for one request each may hold until they are sent.
+    /// Largest number of bytes of unsent replies that were made for one request each.
     pub(crate) unsent_bytes: usize,
     /// Longest time that a client may read nothing of a reply.
     pub(crate) send_timeout: Duration,
@@ -41,7 +41,7 @@ pub(crate) struct AdmissionControl {
     readers: Arc<Semaphore>,
     /// Permits for large replies, each of which may take some hundred milliseconds and many megabytes to build.
     makers: Arc<Semaphore>,
-    /// Permits for rendering the pages of lines, which may have thousands of stops.
+    /// Permits for pages of lines and networks, which may have thousands of stops, and for searches of names.
     line_makers: RenderSlots,
 }
 
@@ -98,7 +98,7 @@ impl AdmissionControl {
         self.makers.try_acquire_owned()
     }
 
-    /// Returns the permits for rendering the pages of lines.
+    /// Returns the permits for pages of lines and networks, and for searches of names.
     pub(crate) fn line_render_slots(&self) -> &RenderSlots {
         &self.line_makers
     }

@@ -9,12 +9,12 @@ use super::errors::Refusal;
 use crate::app::App;
 use crate::pages::keep_context;
 
-/// Pages rendered at the same time; further requests wait.
+/// Replies rendered at the same time; further requests wait.
 const MADE_AT_ONCE: usize = 4;
 /// Requests that wait for a permit; further ones are refused as busy.
 const WAITING_MAX: usize = 64;
 
-/// Permits to render pages of one kind, each of which takes a processor for milliseconds.
+/// Permits to render replies of one kind, each of which takes a processor for milliseconds.
 #[derive(Debug)]
 pub(crate) struct RenderSlots {
     makers: Arc<Semaphore>,
@@ -22,7 +22,7 @@ pub(crate) struct RenderSlots {
     askers: Arc<Semaphore>,
 }
 
-/// A permit to render one page; given back when dropped.
+/// A permit to render one reply; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct RenderPermit {
     _asker: OwnedSemaphorePermit,
@@ -39,7 +39,7 @@ impl Default for RenderSlots {
 }
 
 impl RenderSlots {
-    /// Waits until a page may be rendered. Move the permit into the work, which continues after its client has left.
+    /// Waits until a reply may be rendered. Move the permit into the work, which continues after its client has left.
     ///
     /// # Errors
     /// Returns [`Refusal::Busy`] at once if too many requests wait already.

@@ -167,7 +167,7 @@ pub(crate) enum Refusal {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerFault;
 
-/// Error reply
+/// The body of an error reply.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
     /// Always `about:blank`: the code says more than a page would.

@@ -29,9 +29,9 @@ pub(crate) const SEND_RATE_MIN: u128 = 1024;
 pub(crate) const UNSENT_CONNECTION_PART: usize = 16;
 /// See [`UNSENT_CONNECTION_PART`].
 pub(crate) const UNSENT_ADDRESS_PART: usize = 4;
-/// Replies larger than this may together use half of `limits.unsent_bytes`.
+/// Replies larger than this may fill `limits.unsent_bytes` only up to half.
 pub(crate) const UNSENT_LARGE_BYTES: usize = 1024 * 1024;
-/// Replies up to this size have a budget of their own beyond `limits.unsent_bytes`.
+/// Replies up to this size may exceed `limits.unsent_bytes` by a quarter.
 pub(crate) const UNSENT_SMALL_BYTES: usize = 4 * 1024;
 /// Divisor of `limits.unsent_bytes` for shared bodies that only unread replies hold; beyond this share each reply with
 /// a shared body is counted.

@@ -1,4 +1,4 @@
-//! The files behind the map: the demo city's own lines, and an operator's style or tile archive on this machine. An
+//! The files behind the map: the demo city's base map, and an operator's style or tile archive on this machine. An
 //! archive is read in ranges (RFC 9110 §14), as PMTiles readers do.
 
 use std::io::{self, SeekFrom};

@@ -27,7 +27,7 @@ const NEAR_BYTES_MAX: usize = 1 << 20;
 #[expect(unsafe_code, reason = "the length of a send queue is asked for by ioctl")]
 pub(super) fn unacknowledged_bytes(socket: &TcpStream) -> u64 {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: TIOCOUTQ (SIOCOUTQ) writes one int through the pointer, which is to one that lives as long as the call.
+    // SAFETY: TIOCOUTQ (SIOCOUTQ) writes one int through the pointer, and `bytes` outlives the call.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if done == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
 }

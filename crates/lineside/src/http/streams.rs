@@ -17,7 +17,7 @@ use super::pace::{SendPace, SocketActivity};
 use super::unsent::UnsentBudget;
 
 tokio::task_local! {
-    /// The progress of the stream whose task this is.
+    /// The progress of the current task's stream.
     static PROGRESS: Arc<StreamProgress>;
 }
 

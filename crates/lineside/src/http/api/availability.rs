@@ -78,7 +78,7 @@ struct StretchItem {
 /// A period during which a feed was in one state.
 #[derive(Debug, Serialize, ToSchema)]
 struct IncidentItem {
-    /// As in the catalog.
+    /// The state, as in the catalog.
     state: &'static str,
     /// The reason at its beginning.
     reason: String,

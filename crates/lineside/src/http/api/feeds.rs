@@ -74,7 +74,7 @@ pub(super) struct FeedItem {
     not_yet_valid: bool,
     /// True if the last service day is past, also while `state` is another one, such as `failing`.
     expired: bool,
-    /// The time of the recording that is played for the feed's network, on whose clock its times and service days are; null
+    /// Current time of the recording that the feed's network replays, the clock of its times and service days; null
     /// unless a source of the network is `replay://`.
     replay_time: Option<String>,
     /// Time at which it last sent or confirmed good data.

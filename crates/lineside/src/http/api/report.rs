@@ -128,8 +128,9 @@ struct ChangedCodeItem {
 #[expect(dead_code, reason = "it only describes")]
 struct UnreadFileItem {
     filename: String,
-    /// `rows`: some could not be read; `rest`: nor could what follows a row that is too large; `header`: it is wrong; `encoding`:
-    /// it is text in UTF-16; `zones`: of services on demand, some or all could not be read; `content`: there is nothing in the file; `file`: it is missing.
+    /// `rows`: some rows could not be read; `rest`: nor could the rows after one that is too large; `header`: the header
+    /// is invalid; `encoding`: the text is UTF-16; `zones`: some or all zones of on-demand services could not be read;
+    /// `content`: the file is empty; `file`: the file is missing.
     lack: String,
     /// Rows that could not be read and were left out, as far as the file was read.
     rows: u64,

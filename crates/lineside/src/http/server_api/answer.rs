@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::http::errors::Refusal;
 
-/// Reply of a server API method
+/// The reply of a server API method.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ApiReply<T> {
@@ -21,7 +21,7 @@ pub(super) enum ApiReply<T> {
     Error(ApiError),
 }
 
-/// Error of a server API call
+/// The error of a server API call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct ApiError {
     /// Centrifugo's error code.

@@ -39,7 +39,7 @@ struct DisconnectCall {
     disconnect: Option<DisconnectReason>,
 }
 
-/// Close code and reason of a connection
+/// The close code and reason of a connection.
 #[derive(Deserialize, ToSchema)]
 struct DisconnectReason {
     /// 3000 to 4999; after 3500 to 3999 and 4500 to 4999 clients do not reconnect by themselves.
@@ -49,7 +49,7 @@ struct DisconnectReason {
     reason: String,
 }
 
-/// An empty result
+/// An empty result.
 #[derive(Debug, Serialize, ToSchema)]
 struct DisconnectResult {}
 

@@ -46,7 +46,7 @@ struct ChannelPosition {
     epoch: String,
 }
 
-/// Recent publications of a channel, and its current position
+/// Recent publications of a channel, and its current position.
 #[derive(Debug, Serialize, ToSchema)]
 struct HistoryResult {
     /// The publications, as many as fit into 16 MiB.
@@ -57,7 +57,7 @@ struct HistoryResult {
     epoch: String,
 }
 
-/// A publication
+/// A publication.
 #[derive(Debug, Serialize, ToSchema)]
 struct PublicationItem {
     /// The data.

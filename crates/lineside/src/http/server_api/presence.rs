@@ -38,7 +38,7 @@ struct PresenceStatsCall {
     channel: String,
 }
 
-/// The clients in a channel
+/// The clients in a channel.
 #[derive(Debug, Serialize, ToSchema)]
 struct PresenceResult {
     /// Clients by the ids of their connections.
@@ -48,7 +48,7 @@ struct PresenceResult {
     next: Option<u32>,
 }
 
-/// A client, as visible to others
+/// A client, as visible to others.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ClientInfo {
     /// The connection's id.
@@ -65,7 +65,7 @@ pub(super) struct ClientInfo {
     chan_info: Option<Box<RawValue>>,
 }
 
-/// The number of clients in a channel
+/// The number of clients in a channel.
 #[derive(Debug, Serialize, ToSchema)]
 struct PresenceStatsResult {
     /// Number of connections.

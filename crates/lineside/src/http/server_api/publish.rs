@@ -116,7 +116,7 @@ call_with_content!(BroadcastCall,
     channels: Vec<String>
 );
 
-/// The position of a publication
+/// The position of a publication.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 struct PublishResult {
     /// The position; absent if the channel has no subscribers and no history.
@@ -124,7 +124,7 @@ struct PublishResult {
     place: Option<PublishedPosition>,
 }
 
-/// A position in a channel
+/// A position in a channel.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct PublishedPosition {
     /// The offset.
@@ -133,7 +133,7 @@ struct PublishedPosition {
     epoch: String,
 }
 
-/// The results of a broadcast, by channel
+/// The results of a broadcast, by channel.
 #[derive(Debug, Serialize, ToSchema)]
 struct BroadcastResult {
     /// One reply per channel, in the order of the channels.
