@@ -30,15 +30,15 @@ use lineside_validate::gtfs::has_numbering_plan;
 use lineside_validate::rules::{SystemError, gbfs, gbfs::LANGUAGES_MAX};
 use serde::Serialize;
 
-/// Largest input.
+/// Maximum size of an input, in bytes.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
-/// What a look may take if nobody says otherwise: that of the largest national schedules is half of it.
+/// Default memory limit, twice what the largest national schedules need.
 const MEMORY: &str = "8GiB";
 
-/// How a report is written.
+/// The format of a written report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
-    /// For a terminal: short, the worst first
+    /// Short, for a terminal, the most severe findings first
     Text,
     /// The reference validator's report.json
     Json,
@@ -98,10 +98,10 @@ pub(crate) struct CheckArguments {
     /// The previous message of the same feed; or an earlier state of the GBFS system
     #[arg(long, value_name = "FILE")]
     previous: Option<String>,
-    /// How SIRI ids are mapped to those of --static: same, prefix:TEXT, netex, or file:TABLE.csv
+    /// Mapping of SIRI ids to those of --static: same, prefix:TEXT, netex, or file:TABLE.csv
     #[arg(long, value_name = "IDS")]
     ids: Option<String>,
-    /// Request only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
+    /// Request only addresses that are reachable from the whole internet, also for the files that a gbfs.json lists
     #[arg(long)]
     public_only: bool,
     /// The name of the input in the report; by default its path or address
@@ -119,7 +119,7 @@ pub(crate) struct CheckArguments {
     /// The country of telephone numbers, as two letters; without it they are not validated
     #[arg(long, value_name = "CC", value_parser = parse_country)]
     country: Option<[u8; 2]>,
-    /// How the report is written
+    /// Format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
     /// A folder for report.json, report.html, places.json, unread.json and system_errors.json
@@ -173,7 +173,7 @@ pub(crate) async fn run_check(arguments: CheckArguments) -> Result<(), CommandFa
         ReportFormat::Json => print::print_output(&to_json_text(&checked.to_json())?),
         ReportFormat::Html => print::print_output(&checked.render_html()),
     };
-    // The reference's report has no place for it.
+    // The reference validator's JSON report has no field for omissions.
     let beside = checked.describe_omissions().filter(|_| arguments.format == ReportFormat::Json);
     beside.iter().flat_map(|lines| lines.lines()).for_each(|line| print::print_note(&line));
     let ended = check_exit(fail_on.is_reached(checked.worst_severity()), &checked.errors);
@@ -183,7 +183,7 @@ pub(crate) async fn run_check(arguments: CheckArguments) -> Result<(), CommandFa
     told.and(ended)
 }
 
-/// What came of the look that the command asks for, and from what on it is a failure.
+/// Checks the input as the arguments ask. Also returns the severity that fails the command.
 async fn check_from_arguments(
     arguments: &CheckArguments,
 ) -> Result<(CheckReport, FailOn), CommandFailure> {
@@ -229,18 +229,18 @@ async fn check_from_arguments(
     Ok((check_with_progress(body, plan, clock).await?, fail_on))
 }
 
-/// The codes of a list; what is empty in it is none, as where a build's variable has nothing in it.
+/// Splits a list of codes. Empty entries, as from an empty variable of a build, are dropped.
 fn split_codes(given: &[String]) -> Vec<String> {
     let codes = given.iter().map(|code| code.trim().to_owned());
     codes.filter(|code| !code.is_empty()).collect()
 }
 
-/// What the report calls an input that was given no name.
+/// Returns the default name of an input in the report.
 fn input_name(input: &str) -> String {
     if input == "-" { STDIN.to_owned() } else { input::redacted_name(input).into_owned() }
 }
 
-/// How the command ends, once all is told. What was not looked at to the end is not fine, whatever findings may be.
+/// Returns the result of the command after all output. An incomplete check is never a success.
 fn check_exit(is_failed: bool, errors: &[SystemError]) -> Result<(), CommandFailure> {
     let rules: Vec<&str> = errors.iter().map(|error| error.rule).collect();
     let fault = (!rules.is_empty()).then(|| {
@@ -253,7 +253,7 @@ fn check_exit(is_failed: bool, errors: &[SystemError]) -> Result<(), CommandFail
     fault.map_or(Ok(()), |fault| Err(CommandFailure::Unfinished(fault)))
 }
 
-/// What is looked at, and the other files of its system if it is one of GBFS.
+/// Reads the input, and the other files of its system if it is GBFS.
 async fn read_check_input(
     input: &str,
     reach: AddressScope,
@@ -272,7 +272,7 @@ async fn read_check_input(
     Ok((body, system_files(system)))
 }
 
-/// The same of a folder: the schedule in it, as in a zip whatever lies beside its tables, else the system.
+/// Reads a folder: as a schedule if it holds one, as a zip would be, else as a GBFS system.
 async fn read_folder(
     input: &str,
     folder: PathBuf,
@@ -298,7 +298,7 @@ async fn read_folder(
     Err(CommandFailure::Unfinished(format!("{input}: {words}")))
 }
 
-/// All files of a system, as they are looked at.
+/// Converts the collected files of a system for the check.
 fn system_files(system: CollectedSystem) -> CheckSystemFiles {
     let unread = system.unread.into_iter();
     let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
@@ -328,7 +328,7 @@ async fn read_optional_input(
     print::show_progress(clock, download_progress(input), reading).await.map(Some)
 }
 
-/// What is drawn while an input comes. It is not named: a long address would break into lines that nothing takes away.
+/// Returns the progress text for reading an input. It omits the name, because only a single line can be redrawn.
 fn download_progress(input: &str) -> impl Fn(Duration) -> String {
     let what = match SourceLocation::parse(input) {
         _ if input == "-" => "reading standard input",
@@ -338,7 +338,7 @@ fn download_progress(input: &str) -> impl Fn(Duration) -> String {
     move |since| format!("{what} … {} s", since.as_secs())
 }
 
-/// Looks at the input, and draws how far it got where somebody waits at a terminal.
+/// Checks the input, with a progress bar if standard error is a terminal.
 async fn check_with_progress(
     body: Bytes,
     plan: CheckPlan,

@@ -1,4 +1,4 @@
-//! `lineside convert`: a file of one format into another.
+//! `lineside convert`: converts a file of one format into another.
 
 mod conversion_input;
 mod output;
@@ -17,7 +17,7 @@ use crate::convert::{
     convert_input,
 };
 
-/// What is converted into what. What help says of it stands where the commands are listed.
+/// The arguments of `convert`. The help text is on the command's variant in the parent module.
 #[derive(Debug, Args)]
 #[command(after_help = "What becomes of what:
   gtfs           geojson
@@ -40,7 +40,7 @@ pub(crate) struct ConvertArguments {
     /// The schedule of real-time input, in GTFS or NeTEx: its trips and stops complete the output
     #[arg(long, value_name = "SCHEDULE")]
     r#static: Option<String>,
-    /// How SIRI ids are mapped to those of the schedule: same, prefix:TEXT, netex, or file:TABLE.csv
+    /// Mapping of SIRI ids to those of the schedule: same, prefix:TEXT, netex, or file:TABLE.csv
     #[arg(long, value_name = "IDS")]
     ids: Option<String>,
     /// The file to write, or the folder for gbfs2 and gbfs3; standard output without it
@@ -107,7 +107,7 @@ pub(crate) async fn run_convert(arguments: ConvertArguments) -> Result<(), Comma
     Ok(())
 }
 
-/// How ids become the schedule's, in the words of a configuration; a table is named behind `file:`.
+/// Parses a mapping of SIRI ids in the syntax of the configuration; `file:` precedes the name of a table.
 pub(super) fn parse_siri_ids(text: &str) -> Result<SiriIds, CommandFailure> {
     let Some(file) = text.strip_prefix("file:") else {
         let expected = "expected same, prefix:TEXT, netex or file:TABLE.csv";
@@ -119,7 +119,7 @@ pub(super) fn parse_siri_ids(text: &str) -> Result<SiriIds, CommandFailure> {
     Ok(SiriIds::Table(file.into(), Arc::new(table)))
 }
 
-/// Runs what takes long where it may block.
+/// Runs blocking work on a thread for it.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CommandFailure> {
@@ -127,7 +127,7 @@ async fn run_blocking<T: Send + 'static>(
     done.map_err(|error| CommandFailure::Unfinished(format!("it broke off: {error}")))
 }
 
-/// Says on standard error what came of it.
+/// Prints the counts, losses and problems of a conversion on standard error.
 fn print_report(converted: &ConversionOutput, to: ConversionTarget) {
     let counts: Vec<String> = converted
         .counts

@@ -9,8 +9,7 @@ use super::{CommandFailure, greeting, logging, print};
 use crate::demo::{DemoOptions, DemoSiriMode, start_demo};
 use crate::shutdown::{TerminationSignals, run_until_signal};
 
-/// The slowest and the fastest city: below, nothing seems to move; above, polls follow each other
-/// faster than they are answered.
+/// The range of `--speed`. Below 0.1 nothing seems to move; above 60 polls come faster than they are answered.
 const SPEED: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 
 /// Run a simulated city with its feeds, and a server that polls them
@@ -24,23 +23,23 @@ pub(crate) struct DemoArguments {
     /// The port to serve on, on this machine; 0 takes any free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Which city: the same number gives the same city
+    /// Seed of the city: equal seeds give equal cities
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Seconds of the city per second, from 0.1 to 60
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = parse_speed, allow_negative_numbers = true)]
     speed: f64,
-    /// About how many vehicles run in the rush hour
+    /// Approximate number of vehicles during the rush hour
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = parse_vehicles, allow_negative_numbers = true)]
     vehicles: usize,
-    /// The same vehicles in SIRI too, as a network of their own (twin, twin-et, twin-vm, twin-sx), by requests or
+    /// Serve the vehicles as SIRI too, as a separate network (twin, twin-et, twin-vm, twin-sx), by requests or
     /// subscriptions
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "subscribe", value_parser = parse_siri_mode)]
     siri: Option<DemoSiriMode>,
-    /// A fault by script: <feed>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>; repeatable
+    /// A scheduled fault: <feed>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>; repeatable
     #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
     faults: Vec<String>,
-    /// Where to keep data; a temporary folder if not given
+    /// The data folder; a temporary folder if not given
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -80,7 +79,7 @@ pub(crate) async fn run_demo(arguments: DemoArguments) -> Result<(), CommandFail
         data_dir: arguments.data_dir,
     };
     let running = start_demo(options).await.map_err(|error| CommandFailure::unfinished(&error))?;
-    // Who has read the greeting may ask it to stop.
+    // A reader of the greeting may send a signal, so the handlers come first.
     let signals = TerminationSignals::register_handlers()
         .map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
     print::print_line(&greeting::demo_greeting(&running));

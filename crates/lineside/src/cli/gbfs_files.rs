@@ -1,4 +1,4 @@
-//! The files of a GBFS system, which its discovery file lists.
+//! Reads the files of a GBFS system, which its discovery file lists.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use super::{
 };
 use crate::convert::{DISCOVERY, Named, REALTIME_BYTES_MAX};
 
-/// Largest file.
+/// Maximum size of one file.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-/// Most files.
+/// Maximum number of files.
 const FILES_MAX: usize = 200;
 
-/// The files of a system; of one that is [read_system] from its discovery file without that.
+/// The files of a system. A system that [`read_system`] returns lacks its discovery file.
 #[derive(Debug)]
 pub(super) struct CollectedSystem {
-    /// The first language, as the discovery file has it.
+    /// The first language that the discovery file lists.
     pub(super) language: Option<String>,
-    /// The files in it with their names, which have no `.json`.
+    /// The files in that language, under their names without `.json`.
     pub(super) files: Vec<Named>,
-    /// Those of each further language.
+    /// The files of each further language.
     pub(super) others: Vec<OtherLanguage>,
-    /// Those of a further language have it before their names.
+    /// The listed files that could not be read. The names of a further language begin with `<language>/`.
     pub(super) unread: Vec<MissingFile>,
 }
 
@@ -39,20 +39,21 @@ pub(super) struct CollectedSystem {
 pub(super) struct OtherLanguage {
     pub(super) language: String,
     pub(super) files: Vec<Named>,
-    /// The names of those that came from where the first language's did.
+    /// The names of the files that are also the first language's, from the same location.
     pub(super) shared: Vec<String>,
 }
 
-/// A file that is listed and was not to be had.
+/// A listed file that could not be read.
 #[derive(Debug)]
 pub(super) struct MissingFile {
     pub(super) name: String,
     pub(super) why: &'static str,
-    /// What came of the try, if there was one.
+    /// The error of the attempt, if one was made.
     pub(super) reason: Option<String>,
 }
 
-/// Reads the files one after the other, if the body is a discovery file: each lies beside it, or where it says.
+/// Reads the files of a system one after the other, if the body is a discovery file. Each file is read from the folder
+/// of the discovery file, or from its listed address.
 pub(super) async fn read_system(
     input: &str,
     body: &Bytes,
@@ -77,8 +78,8 @@ pub(super) async fn read_system(
     Ok(Some(taking.collect_system(&discovery).await))
 }
 
-/// A system that lies in a folder, with its discovery file if there is one; without files if the folder holds none. Where
-/// it lists files all languages are looked for in the folder, and nowhere else.
+/// Reads a system from a folder, with its discovery file if there is one. A folder without GBFS files gives no files.
+/// The listed files of all languages are searched in this folder only.
 pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSystem, CommandFailure> {
     let mut plain = Vec::new();
     let mut left = REALTIME_BYTES_MAX;
@@ -127,39 +128,39 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
         unread: Vec::new(),
     };
     let mut system = taking.collect_system(&discovery).await;
-    // What lies there and is not listed is looked at, too.
+    // Files of the folder that are not listed are checked too.
     let is_listed = |name: &str| discovery.find_entry(None, name).is_some() && name != DISCOVERY;
     let unlisted = plain.into_iter().map(|(_, file)| file).filter(|(name, _)| !is_listed(name));
     system.files.extend(unlisted);
     Ok(system)
 }
 
-/// Files of a system as they are brought together, within bounds for all of them.
+/// Collects the files of a system within limits for their number and total size.
 struct SystemCollector<'a> {
     input: &'a str,
-    /// Which addresses are asked; none where only files are taken that lie beside the discovery file.
+    /// The addresses that may be requested; `None` if files are read only from the discovery file's folder.
     reach: Option<AddressScope>,
-    /// The folder that the discovery file lies in.
+    /// The folder of the discovery file.
     folder: Option<PathBuf>,
     beside: SiblingNames,
     left: u64,
     n_files: usize,
-    /// What came from a place that another language has, too.
+    /// The bodies read so far by their location, because several languages may list the same one.
     taken: HashMap<String, Bytes>,
     unread: Vec<MissingFile>,
 }
 
-/// A file with its name, and where it came from.
+/// A file with its name and its location.
 struct CollectedFile {
     named: Named,
     from: Option<String>,
 }
 
-/// Why a file was not to be had, and what came of the try if there was one.
+/// The reason why a file is missing, and the error of the attempt if one was made.
 type Lack = (&'static str, Option<String>);
 
 impl SystemCollector<'_> {
-    /// All languages, one after the other.
+    /// Reads the files of all languages, one language after the other.
     async fn collect_system(mut self, discovery: &gbfs::DiscoveryFile) -> CollectedSystem {
         let own = |language: Option<&str>| {
             let entries = discovery.entries.iter();
@@ -187,7 +188,7 @@ impl SystemCollector<'_> {
         CollectedSystem { language, files, others, unread: self.unread }
     }
 
-    /// Those of one language; `other` says which, unless it is the first.
+    /// Reads the files of one language; `other` is the language unless it is the first one.
     async fn collect_files(
         &mut self,
         entries: &[&gbfs::DiscoveryEntry],
@@ -236,7 +237,8 @@ impl SystemCollector<'_> {
         Ok((key, body))
     }
 
-    /// Where a listed file is: beside the discovery file, else where that says, if addresses are asked.
+    /// Returns the location of a listed file: in the discovery file's folder, else its listed address if addresses may
+    /// be requested.
     fn locate_file(&self, entry: &gbfs::DiscoveryEntry) -> Result<SourceLocation, Lack> {
         let names = self.beside.candidate_names(entry);
         let at = |name: &String| Some(self.folder.as_ref()?.join(name));
@@ -262,12 +264,12 @@ fn path_key(file: &Path) -> String {
     file.to_string_lossy().into_owned()
 }
 
-/// By what names the files of a system may lie beside its discovery file.
+/// The names that the files of a system may have in the folder of its discovery file.
 #[derive(Debug)]
 struct SiblingNames {
-    /// The first language, whose files may have no more than their names.
+    /// The first language, whose files may have plain names.
     first: Option<Box<str>>,
-    /// How listed addresses end, and which address does; none where several end so.
+    /// The address for each ending of a listed address; `None` if several addresses have that ending.
     ends: HashMap<String, Option<Box<str>>>,
 }
 
@@ -288,9 +290,9 @@ impl SiblingNames {
         }
     }
 
-    /// The names of a file, the likeliest first: as the end of its address has it, with its folder; in a folder of its language;
-    /// as its address ends; with its language behind its name; and of the first language by its name alone. A name
-    /// comes from the file's writer, and leads no further than into one folder.
+    /// Returns the possible names of a file, the likeliest first: the last two parts of its address;
+    /// `<language>/<name>.json`; the last part of its address; `<name>.<language>.json`; and in the first language
+    /// `<name>.json`. The author of the discovery file chose these names, so they lead at most one folder down.
     fn candidate_names(&self, entry: &gbfs::DiscoveryEntry) -> Vec<String> {
         let listed = |parts| {
             let end = address_tail(&entry.url, parts)?;
@@ -322,8 +324,8 @@ impl SiblingNames {
     }
 }
 
-/// The last parts of an address as the name of a file of JSON; none if it has not so many, if they are not plain, or if it is the
-/// discovery file again.
+/// Returns the last parts of an address as the name of a JSON file. Returns `None` if it has fewer parts, if a part is
+/// not plain, or if the name is the discovery file's.
 fn address_tail(address: &str, parts: usize) -> Option<String> {
     let parsed = Url::parse(address).ok();
     let path = parsed.as_ref().map_or(address, Url::path);
@@ -339,7 +341,7 @@ fn address_tail(address: &str, parts: usize) -> Option<String> {
     (!is_discovery).then_some(name)
 }
 
-/// Whether a text is one part of a path, and leads neither upwards nor to what is hidden.
+/// Returns true if a text is a single path segment that leads neither upwards nor to a hidden file.
 fn is_plain_part(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(is_plain)
@@ -357,7 +359,7 @@ fn list_json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// What a folder holds, by name, some hundreds of it; folders end with a stroke. What is hidden is left out.
+/// Returns up to 1,000 names in a folder, sorted. Folder names end with a slash; hidden entries are left out.
 pub(super) fn list_folder_names(folder: &Path) -> Vec<String> {
     const MOST: usize = 1_000;
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
@@ -370,14 +372,15 @@ pub(super) fn list_folder_names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The name of the file at the end of an address or a path, without what follows a dot.
+/// Returns the file name at the end of an address or a path, up to its first dot.
 pub(super) fn file_stem_of(input: &str) -> Option<String> {
     let plain = input.split(['?', '#']).next()?;
     let last = plain.rsplit(['/', '\\']).next()?;
     last.split('.').next().map(str::to_owned)
 }
 
-/// Whether an address names another host than the one that was asked for the discovery file: who wrote that says where we go.
+/// Returns true if an address names another host than the discovery file's. The author of the discovery file chose that
+/// host.
 fn is_other_host(input: &str, location: &SourceLocation) -> bool {
     match (SourceLocation::parse(input), location) {
         (Ok(SourceLocation::Http(asked)), SourceLocation::Http(listed)) => {
@@ -387,7 +390,7 @@ fn is_other_host(input: &str, location: &SourceLocation) -> bool {
     }
 }
 
-/// The folder of a file here; none for an address, and for what nobody knows where it comes from.
+/// Returns the folder of a local file; `None` for an address and for standard input.
 fn parent_folder(input: &str) -> Option<PathBuf> {
     match SourceLocation::parse(input).ok()? {
         SourceLocation::Path(folder) if folder.is_dir() => Some(folder),

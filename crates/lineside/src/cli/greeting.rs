@@ -1,4 +1,4 @@
-//! What a server says once it runs: where it is and what to try next.
+//! The greeting of a server that has started: its addresses and commands to try next.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use crate::pages::{LOGIN, OPS};
 use crate::server::RunningServer;
 
-/// For `serve`.
+/// Returns the greeting of `serve`.
 pub(crate) fn serve_greeting(running: &RunningServer) -> String {
     let url = browser_url(running.app().config().server.url_scheme(), running.listen_address());
     let feeds = running.app().ingest().feeds();
@@ -27,7 +27,7 @@ pub(crate) fn serve_greeting(running: &RunningServer) -> String {
         + "\nStop with Ctrl-C."
 }
 
-/// For `demo`.
+/// Returns the greeting of `demo`.
 pub(crate) fn demo_greeting(running: &RunningServer) -> String {
     let url = browser_url(running.app().config().server.url_scheme(), running.listen_address());
     let mut text = format!("Lineside's demo city runs at {url}/\n");
@@ -41,7 +41,7 @@ pub(crate) fn demo_greeting(running: &RunningServer) -> String {
     text + "\nStop with Ctrl-C."
 }
 
-/// Where admins log in. A token that was made at the start is shown here and nowhere else.
+/// Returns the line with the login address of admins. Only this line shows a token that was generated at the start.
 fn admin_login_line(running: &RunningServer, url: &str) -> String {
     match running.app().admin().generated_token() {
         Some(token) => format!("  For admins         {url}{LOGIN}?token={}\n", token.reveal()),
@@ -61,7 +61,7 @@ fn format_feed_count(feeds: usize) -> String {
     if feeds == 1 { "1 feed".to_owned() } else { format!("{feeds} feeds") }
 }
 
-/// An address that a browser on this machine can open.
+/// Returns an address that a browser on this machine can open.
 fn browser_url(scheme: &str, address: SocketAddr) -> String {
     let ip = match address.ip() {
         ip if !ip.is_unspecified() => ip,

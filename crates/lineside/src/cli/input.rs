@@ -1,4 +1,4 @@
-//! What a command is to look at: a file, a folder, an address or standard input.
+//! Reads the input of a command: a file, a folder, an address or standard input.
 
 use std::borrow::Cow;
 use std::io::{self, Read as _};
@@ -11,16 +11,16 @@ use lineside_sync::{Clock, RealClock};
 use super::CommandFailure;
 use crate::check::STDIN;
 
-/// Which addresses are asked.
+/// The addresses that may be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum AddressScope {
-    /// All, also those of this machine and of its network.
+    /// All addresses, including this machine and its network.
     Anywhere,
-    /// Those that everybody on the internet may reach, and no others.
+    /// Only addresses that are reachable from the whole internet.
     Public,
 }
 
-/// What an input is called where it is told: an address without user, password and keys. Reports and logs are handed on.
+/// Returns the name of an input for reports and logs: an address without user, password and keys.
 pub(in crate::cli) fn redacted_name(input: &str) -> Cow<'_, str> {
     match SourceLocation::parse(input) {
         Ok(address @ SourceLocation::Http(_)) => Cow::Owned(address.to_string()),
@@ -28,7 +28,7 @@ pub(in crate::cli) fn redacted_name(input: &str) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of an input, at most so many.
+/// Reads an input of at most `most` bytes.
 pub(super) async fn read_input(
     input: &str,
     most: u64,
@@ -53,13 +53,13 @@ pub(super) async fn read_input(
     fetch_input(location, most, reach).await.map_err(unfinished)
 }
 
-/// What came of an input, by its name, which is said once.
+/// Returns the reason of a failure, preceded by the input's name unless the reason begins with that name.
 fn failure_message(input: &str, reason: &str) -> String {
     let name = if input == "-" { Cow::Borrowed(STDIN) } else { redacted_name(input) };
     if reason.starts_with(&*name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
-/// The bytes of a place, at most so many.
+/// Fetches at most `most` bytes from a location.
 pub(in crate::cli) async fn fetch_input(
     location: SourceLocation,
     most: u64,
@@ -72,7 +72,7 @@ pub(in crate::cli) async fn fetch_input(
     fetch_once(&config, real_clock()).await.map_err(|failure| failure.detail)
 }
 
-/// How a place is fetched that is asked once.
+/// Returns the configuration for a single fetch from a location.
 pub(in crate::cli) fn oneshot_config(
     location: SourceLocation,
     most: u64,

@@ -1,4 +1,4 @@
-//! `lineside load`: thousands of sessions, and what they are sent.
+//! `lineside load`: opens thousands of sessions and measures deliveries.
 
 use std::env;
 use std::io;
@@ -11,9 +11,9 @@ use lineside_load::{ApiKey, LoadPlan, MessageFormat, PublishPlan, SessionTranspo
 
 use super::{CommandFailure, print};
 
-/// Where our publications go unless a channel is named.
+/// The channel of our publications if none is named.
 const OWN_CHANNEL: &str = "app/load/1";
-/// What the server API's key is read from.
+/// The environment variable with the key of the server API.
 const KEY_VARIABLE: &str = "LINESIDE_API_KEY";
 
 /// Open thousands of sessions to a server and measure deliveries
@@ -41,47 +41,47 @@ pub(crate) struct LoadArguments {
     /// The server, such as http://127.0.0.1:8080
     #[arg(value_name = "SERVER-URL", required_unless_present = "worker")]
     server: Option<String>,
-    /// How many sessions
+    /// Number of sessions
     #[arg(long, value_name = "N", required_unless_present = "worker")]
     sessions: Option<usize>,
-    /// A channel that every session subscribes to; may be given more than once. With --publish app/load/1 unless given
+    /// A channel that every session subscribes to; repeatable. With --publish, the default is app/load/1
     #[arg(long = "channel", value_name = "CHANNEL")]
     channels: Vec<String>,
-    /// How sessions are connected
+    /// Transport of the sessions
     #[arg(long, value_enum, default_value_t = TransportArgument::Websocket)]
     transport: TransportArgument,
-    /// How messages over WebSocket are written
+    /// Format of messages over WebSocket
     #[arg(long, value_enum, default_value_t = FormatArgument::Json)]
     format: FormatArgument,
-    /// How long deliveries are measured
+    /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     duration: Duration,
-    /// Sessions opened a second, as 500/s; as fast as the server answers unless given
+    /// Sessions opened per second, as 500/s; as fast as the server answers if not given
     #[arg(long, value_name = "N/s", value_parser = parse_rate)]
     ramp: Option<f64>,
-    /// Publications a second into the app/… channels, through the server API with the key in LINESIDE_API_KEY
+    /// Publications per second into the app/… channels, through the server API with the key in LINESIDE_API_KEY
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     publish: Option<f64>,
-    /// Bytes of each publication's data
+    /// Size of each publication's data, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 200, requires = "publish")]
     size: usize,
-    /// At least so many processes
+    /// Minimum number of processes
     #[arg(long, value_name = "N", default_value_t = 1)]
     processes: usize,
-    /// The server's process, if it is not the one that listens on its port on this machine
+    /// The server's process id; by default the process that listens on its port on this machine
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
-    /// Never sleep while deliveries are measured: takes a core per process, and a server on the same machine is then
-    /// not charged with waking the clients up
+    /// Never sleep during the measurement: this takes a core per process, and spares a server on the same machine the
+    /// cost of waking up the clients
     #[arg(long)]
     awake: bool,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write latencies and deliveries over time as a picture
+    /// Draw latencies and deliveries over time
     #[arg(long, value_name = "FILE.svg")]
     graph: Option<PathBuf>,
-    /// Hold a part of another process's sessions
+    /// Run some of another process's sessions
     #[arg(long, hide = true)]
     worker: bool,
 }
@@ -166,7 +166,7 @@ fn to_command_failure(failure: lineside_load::LoadError) -> CommandFailure {
     }
 }
 
-/// This program once more, to hold a part of the sessions.
+/// Returns the command that starts this program as a worker for some of the sessions.
 fn worker_command() -> io::Result<Command> {
     let mut command = Command::new(env::current_exe()?);
     command.args(["load", "--worker"]);
@@ -182,7 +182,7 @@ fn write_report(file: &Path, text: &str) -> Result<(), CommandFailure> {
     })
 }
 
-/// `500ms`, `10s`, `2m`, `1h`; a number alone is seconds.
+/// Parses `500ms`, `10s`, `2m` or `1h`; a number alone is seconds.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
     let unit = UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
@@ -192,7 +192,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
 }
 
-/// `500/s`, or the number alone.
+/// Parses `500/s`, or the number alone.
 fn parse_rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
     let rate: f64 = number.parse().map_err(|_| "write it as in 500/s or 0.5".to_owned())?;

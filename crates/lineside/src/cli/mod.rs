@@ -52,14 +52,15 @@ enum CliCommand {
     Check(check::CheckArguments),
     /// Convert between formats, and report what is lost
     ///
-    /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip or a folder of
-    /// many), GTFS-Realtime in protobuf or JSON, SIRI in XML, SOAP or JSON, or the gbfs.json of a system, whose files are beside it or
-    /// at their addresses. Each journey, vehicle and situation becomes one entity, whether it is in a schedule or not.
+    /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip
+    /// or a folder of many), GTFS-Realtime in protobuf or JSON, SIRI in XML, SOAP or JSON, or the gbfs.json of a
+    /// system, whose files are in its folder or at their addresses. Each journey, vehicle and situation becomes one
+    /// entity, with or without a match in a schedule.
     ///
-    /// A schedule is read in place, table by table or one XML file after the other, and may be as large as 12 GiB when it is
-    /// unpacked; its records and one XML file, of at most 1 GiB, are in memory. Other input is in memory, several times over, and may have
-    /// at most 256 MiB, SIRI 128 MiB. Input from an address or standard input, and a folder's zip, is in temporary files
-    /// (TMPDIR) meanwhile.
+    /// A schedule is read in place, table by table or one XML file after the other, and may be as large as 12 GiB when
+    /// unpacked; its records and one XML file, of at most 1 GiB, are in memory. Other input is in memory, several times
+    /// over, and may have at most 256 MiB, SIRI 128 MiB. Input from an address or standard input, and the zip of a
+    /// folder, is written to temporary files (TMPDIR).
     ///
     /// The output is written as FILE.part and renamed when it is complete.
     Convert(convert::ConvertArguments),
@@ -71,16 +72,16 @@ enum CliCommand {
     Load(Box<load::LoadArguments>),
 }
 
-/// How a command can end badly.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) enum CommandFailure {
-    /// Something is wrong with what was looked at, and has been said.
+    /// The checked input has findings, which are already printed.
     Findings,
-    /// What was measured is not what it should be, and has been said.
+    /// The load test lost deliveries, which are already printed.
     Losses,
-    /// What was asked for makes no sense.
+    /// The command line is invalid.
     Usage(String),
-    /// A configuration makes no sense.
+    /// The configuration is invalid.
     Configuration(ConfigErrors),
     /// Something could not be read, reached or finished.
     Unfinished(String),
@@ -92,7 +93,7 @@ impl CommandFailure {
     }
 }
 
-/// The address of a server.
+/// Parses the http(s) address of a server.
 fn parse_server_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     match url.scheme() {
@@ -101,7 +102,7 @@ fn parse_server_url(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command of the command line. Returns the exit code of the process.
 pub async fn run_command(cli: Cli) -> ExitCode {
     let done = match cli.command {
         CliCommand::Demo(arguments) => demo::run_demo(arguments).await,
@@ -130,7 +131,7 @@ pub async fn run_command(cli: Cli) -> ExitCode {
     }
 }
 
-/// Says that not even the runtime came up.
+/// Prints that the runtime could not start. Returns exit code 3.
 #[must_use]
 pub fn report_start_failure(error: &std::io::Error) -> ExitCode {
     print::print_failure(&format!("cannot start threads: {error}"));

@@ -1,4 +1,4 @@
-//! The only place that writes to the terminal. A reader that went away is no failure.
+//! The only module that writes to the terminal. A closed pipe is not an error.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -10,19 +10,20 @@ use lineside_sync::Clock;
 use super::CommandFailure;
 use crate::check::escape_control_chars;
 
-/// How often what is under way is drawn anew.
+/// Interval at which the progress line is redrawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 
-/// Writes a line for the person, or the program, that started us.
+/// Writes a line to standard output. Returns false if it could not be written.
 pub(crate) fn print_line(line: &dyn Display) -> bool {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
 
-/// Writes what the command is asked for, where nothing less than all of it will do.
+/// Writes the output of a command that must be complete.
 ///
 /// # Errors
-/// If it cannot be written, as where a disk is full. A reader that went away wanted no more of it.
+/// Returns an error if standard output cannot be written, for example because a disk is full. A closed pipe is not an
+/// error.
 pub(crate) fn print_output(line: &dyn Display) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
@@ -33,31 +34,30 @@ pub(crate) fn print_output(line: &dyn Display) -> Result<(), CommandFailure> {
     }
 }
 
-/// Whether what `say` writes may be colored: a terminal reads it, and nobody asked for plain text
-/// (no-color.org).
+/// Returns true if standard output is a terminal and `NO_COLOR` (no-color.org) is not set.
 pub(crate) fn stdout_uses_colors() -> bool {
     uses_colors(&io::stdout())
 }
 
-/// The same of any stream.
+/// Returns true if the stream is a terminal and `NO_COLOR` is not set.
 pub(crate) fn uses_colors(stream: &impl io::IsTerminal) -> bool {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     stream.is_terminal() && !plain
 }
 
-/// Writes one line about something that went wrong, or that is only for the person watching. What is named in it may have
-/// been named by strangers, and begins no line of its own: a build would take that for a word to itself.
+/// Writes a one-line warning or progress note to standard error. Names in the line may come from strangers, so control
+/// characters are escaped: a CI job would take a line of its own for a command.
 pub(crate) fn print_note(line: &dyn Display) {
-    // Nobody is left to tell when standard error is gone.
+    // A failure to write to standard error cannot be reported.
     _ = writeln!(io::stderr().lock(), "{}", escape_control_chars(&line.to_string()));
 }
 
-/// Writes why the command ends, in a line.
+/// Writes the reason why the command ends, in one line.
 pub(crate) fn print_failure(reason: &str) {
     print_note(&format_args!("lineside: {reason}"));
 }
 
-/// How far something got, as a bar; `None` where that is not known yet.
+/// Returns a progress bar; `None` if the progress is not known yet.
 pub(crate) fn progress_bar(part: Option<f64>) -> String {
     const WIDTH: usize = 30;
     match part {
@@ -69,8 +69,7 @@ pub(crate) fn progress_bar(part: Option<f64>) -> String {
     }
 }
 
-/// Waits for what is under way, and draws where it stands while somebody waits at a terminal; `line` is given for how long
-/// it has been under way.
+/// Awaits `work`, and redraws a progress line if standard error is a terminal; `line` gets the elapsed time.
 pub(crate) async fn show_progress<T>(
     clock: &impl Clock,
     line: impl Fn(Duration) -> String,
@@ -97,7 +96,7 @@ pub(crate) async fn show_progress<T>(
     }
 }
 
-/// Draws a line over what was drawn before.
+/// Draws a line over the previous one.
 fn draw_line(line: &str) {
     let mut err = io::stderr().lock();
     _ = write!(err, "\r{line}\x1b[K").and_then(|()| err.flush());

@@ -1,4 +1,4 @@
-//! `lineside profile`: what a running server is at.
+//! `lineside profile`: records a profile of a running server.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
 use crate::profile::{ProfileFormat, SECONDS, SECONDS_USUAL};
 use crate::timeout::run_within;
 
-/// How long the server may take beyond the recording itself: the first one looks up every name.
+/// Time that the server may take beyond the recording itself: the first recording looks up every symbol name.
 const BEYOND_MAX: Duration = Duration::from_secs(60);
 
 /// Profile the threads of a running server, and write a flame graph
@@ -33,7 +33,7 @@ pub(crate) struct ProfileArguments {
     /// The server, such as http://127.0.0.1:8080
     #[arg(value_name = "SERVER-URL", value_parser = super::parse_server_url)]
     server: Url,
-    /// How long to record, from 1 to 60
+    /// Seconds to record, from 1 to 60
     #[arg(long, value_name = "N", default_value_t = SECONDS_USUAL,
         value_parser = clap::value_parser!(u64).range(SECONDS))]
     seconds: u64,
@@ -42,7 +42,7 @@ pub(crate) struct ProfileArguments {
     output: (PathBuf, ProfileFormat),
 }
 
-/// A file, and what its name says is to be in it.
+/// Parses the output file and the profile format that its extension names.
 fn parse_output(text: &str) -> Result<(PathBuf, ProfileFormat), String> {
     let file = Path::new(text);
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -95,7 +95,7 @@ async fn request_profile(
         .clear()
         .append_pair("seconds", &seconds.to_string())
         .append_pair("format", form.file_extension());
-    // A token goes to the server that was named and to no other.
+    // Redirects are off so that the token goes only to the named server.
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
     let request = client.map_err(unreachable)?.get(url).bearer_auth(token);
     let response = request.send().await.map_err(unreachable)?;

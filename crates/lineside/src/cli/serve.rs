@@ -12,7 +12,7 @@ use crate::config::{Config, FeedArgument, attach_only_schedule, feeds_from_argum
 use crate::server::{self, ServerOptions};
 use crate::shutdown::{TerminationSignals, run_until_signal};
 
-/// The configuration that is read when nothing else is said.
+/// The configuration file that is read if none is named.
 const CONFIG_DEFAULT: &str = "lineside.toml";
 
 /// Poll the configured feeds and serve them
@@ -56,7 +56,7 @@ pub(crate) async fn run_serve(arguments: ServeArguments) -> Result<(), CommandFa
         ServerOptions { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
     let running =
         server::start_server(start).await.map_err(|error| CommandFailure::unfinished(&error))?;
-    // Who has read the greeting may ask it to stop.
+    // A reader of the greeting may send a signal, so the handlers come first.
     let signals = TerminationSignals::register_handlers()
         .map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
     print::print_line(&greeting::serve_greeting(&running));
@@ -64,7 +64,7 @@ pub(crate) async fn run_serve(arguments: ServeArguments) -> Result<(), CommandFa
     Ok(())
 }
 
-/// The configuration and the file that it came from.
+/// Reads the configuration. Also returns the file that it came from.
 fn read_config(
     file: Option<PathBuf>,
     needed: bool,
@@ -98,7 +98,7 @@ fn print_config_check(config: &Config, file: Option<&Path>) {
     for feed in &config.feeds {
         print::print_line(&format_args!("  {}  {}", feed.id, feed.url));
     }
-    // A file may come later, so this is no error.
+    // A missing file is only a warning, because it may be created later.
     for (id, path) in
         config.feeds.iter().filter_map(|feed| Some((&feed.id, find_missing_path(&feed.url)?)))
     {
@@ -107,7 +107,7 @@ fn print_config_check(config: &Config, file: Option<&Path>) {
     for fault in config.warnings() {
         print::print_note(&format_args!("warning: {fault}"));
     }
-    // Nor is this one: admins add feeds too.
+    // An unknown feed id is only a warning, because admins add feeds too.
     let is_known = |id: &str| config.feeds.iter().any(|feed| feed.id.as_str() == id);
     for (number, alert) in config.alerts.iter().enumerate() {
         for id in alert.unknown_feed_ids(is_known) {
@@ -118,7 +118,7 @@ fn print_config_check(config: &Config, file: Option<&Path>) {
     }
 }
 
-/// The path of a source on this machine, unless something is there.
+/// Returns the path of a local source if it does not exist.
 fn find_missing_path(source: &SourceLocation) -> Option<&Path> {
     let (SourceLocation::Path(path) | SourceLocation::Replay { dir: path, .. }) = source else {
         return None;

@@ -1,4 +1,4 @@
-//! `lineside watch`: follow channels in the terminal.
+//! `lineside watch`: follows channels in the terminal.
 
 use clap::Args;
 use url::Url;

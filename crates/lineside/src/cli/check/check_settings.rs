@@ -1,4 +1,4 @@
-//! The file of `--config`: what a producer's build says each time.
+//! The settings file of `--config`, for arguments that a producer's build repeats each time.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{FailOn, parse_country};
 use crate::check::ensure_known_codes;
 use crate::cli::CommandFailure;
 
-/// What such a file may say.
+/// The settings that the file may contain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CheckSettings {
     pub(super) fail_on: Option<FailOn>,
@@ -22,10 +22,11 @@ pub(super) struct CheckSettings {
 }
 
 impl CheckSettings {
-    /// Reads a file.
+    /// Reads a settings file.
     ///
     /// # Errors
-    /// If it cannot be read or says something else; in words that name the file, the key and what to write.
+    /// Returns an error if the file cannot be read or a setting is invalid. The message names the file, the key and a
+    /// valid value.
     pub(super) fn from_file(file: &Path) -> Result<CheckSettings, CommandFailure> {
         let usage = |reason: String| CommandFailure::Usage(format!("{}: {reason}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
@@ -52,7 +53,7 @@ impl CheckSettings {
     }
 }
 
-/// A fault of the TOML in one line, as all that is told.
+/// Formats a TOML error in one line, as all messages are.
 fn error_with_line(text: &str, fault: &toml::de::Error) -> String {
     let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
@@ -84,7 +85,7 @@ fn country_for_check(value: &Value) -> Result<[u8; 2], String> {
     code.map_err(|reason| format!("{reason}; write country = \"NO\""))
 }
 
-/// A day, as TOML has it or as a text.
+/// Parses a day from a TOML date or a string.
 fn parse_date(value: &Value) -> Result<Date, String> {
     let date = match value {
         Value::Datetime(Datetime { date: Some(date), time: None, offset: None }) => {

@@ -1,4 +1,4 @@
-//! What stands on the command line beside what is looked at: what that is held against, and where reports go.
+//! Reads the reference inputs of `check` (`--static`, `--ids`, `--previous`) and validates its arguments.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::cli::{
     print,
 };
 
-/// Sees that the command makes sense as far as that can be told before anything is read.
+/// Checks the arguments before anything is read.
 ///
 /// # Errors
-/// If several inputs are standard input, or no folder can be where reports are to be written.
+/// Returns an error if several inputs are standard input, or if a file blocks the folder for reports.
 pub(super) fn check_usage(arguments: &CheckArguments) -> Result<(), CommandFailure> {
     let inputs = [&Some(arguments.input.clone()), &arguments.r#static, &arguments.previous];
     if inputs.into_iter().filter(|input| input.as_deref() == Some("-")).count() > 1 {
@@ -32,15 +32,15 @@ pub(super) fn check_usage(arguments: &CheckArguments) -> Result<(), CommandFailu
     })
 }
 
-/// The file that is where a folder is to be, or one of those above it.
+/// Returns the existing file that stands in the way of a folder or of one of its parents.
 fn find_blocking_file(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|above| above.exists()).filter(|above| !above.is_dir())
 }
 
-/// Puts beside what is looked at what it is held against, if that is to the point.
+/// Adds the reference inputs to the plan, if they fit the input's format.
 ///
 /// # Errors
-/// If it is not, or cannot be read.
+/// Returns an error if a reference input does not fit the format, or cannot be read.
 pub(super) async fn add_reference_inputs(
     arguments: &CheckArguments,
     body: &Bytes,
@@ -94,12 +94,12 @@ pub(super) async fn add_reference_inputs(
     Ok(())
 }
 
-/// Whether what was given is a GBFS system, or one of its files.
+/// Returns true if the input is a GBFS system or one of its files.
 fn is_gbfs_system(body: &Bytes, files: &CheckSystemFiles) -> bool {
     !files.read.is_empty() || gbfs::detect_file_name(body).is_some()
 }
 
-/// The files of a system as it was some time before, or one of them.
+/// Reads the files of an earlier state of a GBFS system, or one file of it.
 async fn read_previous_system(
     input: &str,
     reach: AddressScope,

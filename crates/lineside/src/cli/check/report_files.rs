@@ -1,4 +1,4 @@
-//! The folder that a report is written into.
+//! Writes a report into a folder.
 
 use std::fs;
 use std::io;
@@ -13,15 +13,15 @@ use crate::cli::{CommandFailure, print};
 const REPORT: &str = "report.json";
 const PAGE: &str = "report.html";
 const PLACES: &str = "places.json";
-/// What is no fault of the data.
+/// The file of errors that are not in the data, such as a failed rule.
 const ERRORS: &str = "system_errors.json";
-/// What the reference calls it in that file where an input cannot be read.
+/// The reference validator's code in that file for an input that cannot be read.
 const NOT_READ: &str = "i_o_error";
 
-/// Writes all that a report is: all files of it, or none.
+/// Writes all files of a report, or none.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// Returns an error if a file cannot be written.
 pub(super) fn write_report_files(
     checked: &CheckReport,
     folder: &Path,
@@ -37,7 +37,7 @@ pub(super) fn write_report_files(
         CommandFailure::Unfinished(format!("{} cannot be written: {error}", path.display()))
     };
     fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
-    // Before anything of an earlier report, or of somebody else's, is written over.
+    // Check before files of an earlier report, or of someone else, are overwritten.
     for path in files.iter().map(|(name, _)| folder.join(name)) {
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
             return Err(cannot(&path, &io::ErrorKind::IsADirectory.into()));
@@ -57,20 +57,20 @@ pub(super) fn write_report_files(
         })
     });
     if moved.is_err() {
-        // Those that were not begun are not there.
+        // Parts that were never written do not exist.
         files.iter().for_each(|(name, _)| _ = fs::remove_file(part(name)));
         ours.iter().for_each(|path| _ = fs::remove_file(path));
     }
     moved
 }
 
-/// Leaves the reason why there is no report on `input`, in the shape in which the reference says so, and nothing of an earlier one:
-/// whoever takes up the folder would take that for today's. A folder without all files of a report has none of ours, and one that the
-/// input lies in is left as it is.
+/// Writes the reason why there is no report on `input`, in the reference validator's format, and deletes an earlier
+/// report, which readers would take for the current one. A folder that lacks some of a report's files does not hold a
+/// report of ours. A folder that contains the input is left as it is.
 pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
     let of_report = [REPORT, PAGE, PLACES, UNREAD_FILE, ERRORS].map(|name| folder.join(name));
     let holds_input = Path::new(input).ancestors().any(|above| is_same_path(above, folder));
-    // That of an earlier failure stands beside no report of ours.
+    // A folder with the reason of an earlier failure does not hold a report of ours.
     let is_whole = |text: String| !text.contains(NOT_READ);
     let has_report = of_report.iter().all(|path| path.is_file())
         && fs::read_to_string(folder.join(ERRORS)).is_ok_and(is_whole);
@@ -97,7 +97,7 @@ pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
     }
 }
 
-/// Whether both are one folder, or one file. The empty path is the folder that one stands in.
+/// Returns true if both paths are the same folder or file. The empty path is the current folder.
 fn is_same_path(one: &Path, other: &Path) -> bool {
     let full = |path: &Path| match path.as_os_str().is_empty() {
         true => Path::new(".").canonicalize().ok(),

@@ -1,4 +1,4 @@
-//! What is converted: opened where it lies, or brought to the disk first.
+//! The input of a conversion: opened in place, or first written to disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,11 +16,11 @@ use crate::cli::{
 };
 use crate::convert::{ConversionInput, DISCOVERY, REALTIME_BYTES_MAX, too_large_message};
 
-/// The bytes at a body's start by which it is told whether it may be a schedule.
+/// Number of bytes at the start of a body from which a schedule is recognized.
 const START_BYTES: usize = 8 << 10;
 
-/// A file with the bytes of a file, a folder, an address or standard input. What is no file of its own is brought into
-/// one without a name among the temporary files, which is gone when it is closed.
+/// Opens the bytes of a file, a folder, an address or standard input. Bytes that are not in a file yet are written to
+/// an unnamed temporary file, which disappears when it is closed.
 pub(super) async fn open_input(input: &str) -> Result<File, CommandFailure> {
     let unfinished =
         |reason: String| CommandFailure::Unfinished(format!("{}: {reason}", redacted_name(input)));
@@ -49,12 +49,12 @@ fn open_path(path: &Path) -> io::Result<File> {
 
 fn open_file(file: &Path) -> io::Result<File> {
     let mut opened = File::open(file)?;
-    // A pipe is read once, from its beginning to its end.
+    // A pipe can be read only once, from beginning to end.
     if opened.metadata()?.is_file() { Ok(opened) } else { DownloadSpool::spool_reader(&mut opened) }
 }
 
 fn open_folder(folder: &Path) -> io::Result<File> {
-    // A system's folder is named by its discovery file.
+    // A GBFS folder is read by its discovery file.
     let discovery = folder.join("gbfs.json");
     if discovery.is_file() {
         return File::open(discovery);
@@ -72,12 +72,12 @@ async fn download_schedule(location: SourceLocation) -> Result<File, String> {
     fetched.map(|()| file).map_err(|failure| failure.detail)
 }
 
-/// No schedule is read that inflates to more, so none that is larger need be kept.
+/// Returns the size limit of a schedule. No schedule that inflates to more is read, so a larger file is refused too.
 fn max_schedule_bytes() -> u64 {
     gtfs::DatasetLimits::default().total_bytes
 }
 
-/// A body on its way to the disk. It may be large only if it begins as a schedule does.
+/// A body being written to disk. It may exceed [`REALTIME_BYTES_MAX`] only if it begins like a schedule.
 struct DownloadSpool {
     file: File,
     start: Vec<u8>,
@@ -117,7 +117,7 @@ impl Write for DownloadSpool {
     }
 }
 
-/// The files of a GBFS system in its languages, if the body is a discovery file.
+/// Reads the files of a GBFS system in all its languages if the body is a discovery file.
 pub(super) async fn read_system_input(
     input: &str,
     body: &Bytes,
@@ -147,7 +147,7 @@ mod tests {
         let fill = |start: &[u8]| {
             let mut spool = DownloadSpool::for_file(tempfile::tempfile().unwrap());
             spool.write_all(start).unwrap();
-            // Of a large body the beginning is on the disk already.
+            // Pretend that most of a large body is on disk already.
             spool.length = REALTIME_BYTES_MAX - 1;
             spool.write_all(&piece).map_err(|error| error.to_string())
         };
@@ -157,7 +157,7 @@ mod tests {
         assert!(fill(b"{").unwrap_err().contains("256 MiB"));
     }
 
-    /// A message that goes on and on: its beginning, then one byte over and over. Counts what is taken of it.
+    /// An endless message: its beginning, then one repeated byte. Counts the bytes that were read.
     struct Endless {
         start: &'static [u8],
         taken: u64,

@@ -1,4 +1,4 @@
-//! Where the result goes: a file that appears when it is whole, or standard output.
+//! The destination of a conversion: a file that appears when it is complete, or standard output.
 
 use std::fs::{self, File};
 use std::io::{self, Seek as _, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::CommandFailure;
 
-/// A file that is written into, and what becomes of it at the end.
+/// A file being written, and its destination.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     file: File,
@@ -15,17 +15,17 @@ pub(super) struct OutputFile {
 
 #[derive(Debug)]
 enum OutputDestination {
-    /// It is copied to standard output.
+    /// The file is copied to standard output.
     Standard,
-    /// It is copied into what is no file to put another in place of, such as a pipe.
+    /// The file is copied into a path that is not a regular file, such as a pipe.
     Into(PathBuf),
-    /// It takes its name.
+    /// The file is renamed to its final name.
     Named(PartFile),
-    /// It is let go.
+    /// The file is discarded.
     Nothing,
 }
 
-/// A file beside the one that it is to become, taken away unless it does.
+/// A `.part` file next to its final name. It is deleted on drop unless it is complete.
 #[derive(Debug)]
 struct PartFile {
     path: PathBuf,
@@ -34,15 +34,15 @@ struct PartFile {
 }
 
 impl OutputFile {
-    /// The file that is to have this name, or one for standard output. Until it is finished nothing is seen of it but
-    /// `<name>.part`.
+    /// Opens an output with this final name, or for standard output. Until it is published only `<name>.part` is
+    /// visible.
     pub(super) fn create(name: Option<&Path>) -> Result<OutputFile, CommandFailure> {
         let Some(name) = name else {
             return OutputFile::new_temporary(OutputDestination::Standard);
         };
         match fs::metadata(name) {
             Ok(known) if known.is_file() => {
-                // Where a link is named, what it leads to is written.
+                // A symbolic link stays a link: its target is written.
                 OutputFile::new_part(&fs::canonicalize(name).unwrap_or_else(|_| name.to_owned()))
             }
             Ok(known) if known.is_dir() => Err(write_failure(name, &"it is a folder")),
@@ -51,7 +51,7 @@ impl OutputFile {
         }
     }
 
-    /// A file that nobody sees.
+    /// Opens a temporary file without a name that is discarded at the end.
     pub(super) fn new_scratch() -> Result<OutputFile, CommandFailure> {
         OutputFile::new_temporary(OutputDestination::Nothing)
     }
@@ -73,12 +73,12 @@ impl OutputFile {
         Ok(OutputFile { file, end: OutputDestination::Named(part) })
     }
 
-    /// What is written into.
+    /// Returns the file to write into.
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Lets what was written be seen.
+    /// Publishes the written content at its destination.
     pub(super) fn publish_output(self) -> Result<(), CommandFailure> {
         let OutputFile { file, end } = self;
         match end {
@@ -105,7 +105,7 @@ impl OutputFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         if !self.is_whole {
-            // What cannot be taken away stays, under a name that says what it is.
+            // If the file cannot be deleted, its name still ends in `.part`.
             _ = fs::remove_file(&self.path);
         }
     }
@@ -117,7 +117,7 @@ fn copy_file(mut from: File, to: &mut impl Write) -> io::Result<()> {
     to.flush()
 }
 
-/// Writes the files of a folder, which is made; none is seen before all are written.
+/// Creates a folder and writes its files. None appears under its final name before all are written.
 pub(super) fn write_folder(
     folder: &Path,
     files: &[(String, bytes::Bytes)],
@@ -130,7 +130,7 @@ pub(super) fn write_folder(
     written.into_iter().try_for_each(OutputFile::publish_output)
 }
 
-/// Writes a file.
+/// Writes a file that appears when it is complete.
 pub(super) fn write_file(file: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
     fill_output(file, bytes)?.publish_output()
 }
