@@ -1,4 +1,4 @@
-//! The codes that a report may have, and what decoders mean by theirs.
+//! The codes that a report may have, and the meaning of the decoders' codes.
 
 use lineside_formats::Format;
 use lineside_validate::NoticeKind;
@@ -6,13 +6,14 @@ use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 
 use crate::spelling::find_nearest;
 
-/// What is said of real time that is held against no schedule.
+/// The code of a finding that a real-time message was validated without its schedule.
 pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
 
-/// What is said of a file that cannot be read where others can.
+/// The code of a finding that one of several files cannot be read.
 pub(crate) const UNREADABLE_FILE: &str = "unreadable_file";
 
-/// What decoders complain about, by code: what it means and what to do, in a sentence. `docs/rules/decoding.md` has the same.
+/// The meaning of each decoder code and its fix, in a sentence. A test compares this table with
+/// `docs/rules/decoding.md`.
 static DECODERS: &[(&str, &str)] = &[
     (
         "delivery_not_read",
@@ -142,12 +143,12 @@ static DECODERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a decoder means by a code, and what to do.
+/// Returns the meaning of a decoder code and its fix; empty if the code is unknown.
 pub(super) fn decoder_code_meaning(code: &str) -> &'static str {
     DECODERS.iter().find(|(other, _)| *other == code).map_or("", |(_, meaning)| meaning)
 }
 
-/// All rules, by format.
+/// Returns the kinds of findings of all formats.
 pub(crate) fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
     fn rules_of_format(
         format: Format,
@@ -162,21 +163,21 @@ pub(crate) fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)>
         .chain(rules_of_format(Format::Gbfs, gbfs::notice_kinds()))
 }
 
-/// The codes of decoders, each with its meaning and what to do about it.
+/// Returns the codes of decoders, each with its meaning and fix.
 pub(crate) fn decoder_codes() -> impl Iterator<Item = (&'static str, &'static str)> {
     DECODERS.iter().copied()
 }
 
-/// All codes of all formats.
+/// Returns all codes of all formats.
 fn all_codes() -> impl Iterator<Item = &'static str> {
     let rules = all_rules().map(|(_, kind)| kind.code);
     rules.chain(DECODERS.iter().map(|(code, _)| *code)).chain([SCHEDULE_NOT_GIVEN])
 }
 
-/// Sees that a report can have each of these codes.
+/// Checks that a report can have each of these codes.
 ///
 /// # Errors
-/// If it cannot have one of them; in words that name the code that may be meant.
+/// Returns an error if a code is unknown, with a similar code if there is one.
 pub(crate) fn ensure_known_codes(codes: &[String]) -> Result<(), String> {
     let Some(code) = codes.iter().find(|code| all_codes().all(|known| known != *code)) else {
         return Ok(());
@@ -218,7 +219,7 @@ mod tests {
         assert!(DECODERS.is_sorted(), "they stand in the order of the alphabet");
     }
 
-    /// Each text of a decoder's source that is a code: one with a reason behind it, or the code of a fault.
+    /// Returns the codes in a decoder's source: strings with a reason next to them, or the code of a fault.
     fn codes_in(source: &str) -> Vec<&str> {
         let source = source.split("mod tests {").next().unwrap_or_default();
         let parts: Vec<&str> = source.split('"').collect();

@@ -1,4 +1,4 @@
-//! What there is of each kind in what was looked at, in words: the same wherever that is told.
+//! Describes the contents of an input: the counts of routes, trips, stops and so on.
 
 use lineside_validate::rules::gtfs::IncompleteFile;
 
@@ -8,7 +8,7 @@ use super::unread_files::is_partly_read;
 /// The blocks that trips belong to.
 const BLOCKS: &str = "blocks";
 
-/// Kinds of things in the order in which they are told.
+/// The kinds of records in their order of output.
 const KINDS: [&str; 13] = [
     "agencies",
     "routes",
@@ -25,8 +25,9 @@ const KINDS: [&str; 13] = [
     "files",
 ];
 
-/// Each kind with how many there are, as `2 stops`, unless there are none. What is in rows that could not be read is not counted, and
-/// that is said. Kinds are called as here or as a report calls them, such as `StopDelays` and `trip_updates`.
+/// Returns a text such as `2 stops` for each kind that is present. Where rows could not be read the text says
+/// `readable`, because those rows are not counted. Kinds may have a name of this list or of a report, such as
+/// `StopDelays` and `trip_updates`.
 pub(crate) fn describe_contents<'a>(
     counts: impl IntoIterator<Item = (&'a str, u64)>,
     unread: &[IncompleteFile],
@@ -38,14 +39,14 @@ pub(crate) fn describe_contents<'a>(
     let words = counts.iter().filter_map(|(kind, n)| {
         let is_part = is_partly_read(kind, unread);
         let readable = if is_part { "readable " } else { "" };
-        // Most schedules have no blocks: that there are none to be read says nothing.
+        // Most schedules have no blocks, so zero readable blocks would mean nothing.
         let is_told = *n > 0 || (is_part && kind != BLOCKS);
         is_told.then(|| format!("{} {readable}{}", format_grouped(*n), pluralize(kind, *n)))
     });
     words.collect()
 }
 
-/// A word for several things, or for one.
+/// Returns a plural word, or its singular if `n` is 1.
 pub(super) fn pluralize(several: &str, n: u64) -> &str {
     match several {
         several if n != 1 => several,

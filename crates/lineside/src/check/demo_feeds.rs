@@ -1,4 +1,4 @@
-//! Our own feeds, held against our own rules: what the demo's city serves is to be quiet, over most of an hour and at its ends.
+//! Tests that our own rules find nothing in the demo city's feeds, over most of an hour and at its ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use super::*;
 
 /// 07:30 of a Wednesday, in UTC.
 const START: UnixMillis = UnixMillis(1_781_681_400_000);
-/// Seconds between two looks, and how long they go on.
+/// Seconds between two checks, and seconds from the first check to the last.
 const STEP_S: i64 = 110;
 const LENGTH_S: i64 = 3_300;
 /// Seconds from one poll of messages to the next.
 const POLL_S: i64 = 15;
-/// What the city does as many producers do, which validators warn of: trips of which predictions are told and whose vehicle is not
-/// known (yet), runs by headway that have no place in a timetable, and news of a trip that are older than a minute and a half. No
-/// error is among them.
+/// Warnings that the city provokes on purpose, as many producers do: predictions for trips whose vehicle is not known
+/// (yet), trips by headway without a place in a timetable, and updates of a trip that are older than 90 seconds. None
+/// is an error.
 const ON_PURPOSE: [&str; 5] = ["W002", "W003", "W005", "W009", "stale_trip_update"];
-/// Where the city would bring what is subscribed to.
+/// The address that the city would deliver subscriptions to.
 const INBOX: &str = "http://127.0.0.1:9/inbox";
 const HEARTBEAT: &[u8] = b"<HeartbeatNotification";
 
@@ -62,13 +62,13 @@ fn check_plan(origin: &FeedOrigin, now: UnixMillis) -> CheckPlan {
         today: at.to_zoned(zone).date(),
         at: at.to_string(),
         now: now.unix_seconds(),
-        // It is the look that has none.
+        // Only this check lacks the schedule.
         ignored: vec![codes::SCHEDULE_NOT_GIVEN.to_owned()],
         ..CheckPlan::for_tests()
     }
 }
 
-/// What was found, by code, with one of it.
+/// The findings by code, each with an example.
 type Found = BTreeMap<String, String>;
 
 fn add_findings(found: &mut Found, checked: &CheckReport) {
@@ -126,7 +126,7 @@ fn the_messages_of_the_demo_say_what_they_mean_to_and_have_no_error() {
     let feeds = [CityFeed::Vehicles, CityFeed::Trips, CityFeed::Alerts];
     let mut found = Found::new();
     for now in instants() {
-        // Each after the poll before it, and beside the others, as the server does.
+        // Each message follows the previous poll and is validated with the other feeds, as the server does.
         let before = feeds.map(|feed| read(feed, UnixMillis(now.0 - POLL_S * 1_000)));
         let messages = feeds.map(|feed| read(feed, now));
         for (at, feed) in feeds.into_iter().enumerate() {
@@ -191,7 +191,7 @@ fn the_siri_of_the_demo_is_quiet_for_those_who_subscribe() {
     for now in instants() {
         for delivery in origin.list_due_deliveries(now) {
             origin.settle_delivery(&delivery, true);
-            // What only says that the city is there holds no data.
+            // A heartbeat holds no data.
             if delivery.body.windows(HEARTBEAT.len()).any(|it| it == HEARTBEAT) {
                 continue;
             }
@@ -241,7 +241,7 @@ fn the_bikes_of_the_demo_are_quiet_and_change_their_names() {
 
 #[test]
 fn a_feed_that_is_not_as_it_should_be_would_be_told() {
-    // What holds the tests above up: the same look finds what is wrong.
+    // This guards the tests above: the same check finds an error.
     let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
     let timetable = ScheduleIndex::read_schedule(&TextSource::default(), &context).unwrap();
     let origin = origin();

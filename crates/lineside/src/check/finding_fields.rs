@@ -1,4 +1,4 @@
-//! A finding's fields as people read them, in texts and on pages: in an order, with units, and without digits that say nothing.
+//! Formats the fields of a finding for people: in a fixed order, with units, and without meaningless digits.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,14 +10,14 @@ use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-/// Fields that say where a finding is, in the order in which they are shown.
+/// The fields that locate a finding, in their order of output.
 const PLACE: [&str; 4] = [FILE, "childFilename", "csvRowNumber", "line"];
-/// The field of a file's name.
+/// The field with the name of a file.
 const FILE: &str = "filename";
-/// Digits behind the point of a coordinate: a tenth of a meter.
+/// Number of decimals of a coordinate: a tenth of a meter.
 const COORDINATE_DIGITS: usize = 6;
 
-/// All kinds of findings by their codes; one code may mean another thing in each format.
+/// All kinds of findings by code; formats may share a code with different meanings.
 static KINDS: LazyLock<HashMap<&'static str, Vec<&'static NoticeKind>>> = LazyLock::new(|| {
     let all = gtfs::notice_kinds().chain(gtfs_rt::notice_kinds()).chain(gbfs::notice_kinds());
     let mut kinds: HashMap<&str, Vec<&NoticeKind>> = HashMap::new();
@@ -27,30 +27,30 @@ static KINDS: LazyLock<HashMap<&'static str, Vec<&'static NoticeKind>>> = LazyLo
     kinds
 });
 
-/// The kinds of findings with this code; formats may share one. None for a code of a decoder, or of another program.
+/// Returns the kinds of findings with this code, one per format; empty for a code of a decoder or of another program.
 fn kinds_for_code(code: &str) -> &'static [&'static NoticeKind] {
     KINDS.get(code).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Why a kind of finding matters and how to fix it: the second paragraph of its page. `summary` tells kinds with the same code
-/// apart.
+/// Returns the paragraph on the cause and fix of a finding: the second one of its rule's page. The `summary`
+/// distinguishes kinds with the same code.
 pub(crate) fn find_remedy(code: &str, summary: &str) -> Option<&'static str> {
     let kind = kinds_for_code(code).iter().find(|kind| kind.page_summary() == summary)?;
     let mut paragraphs = kind.page.split("\n\n").map(str::trim).filter(|it| !it.starts_with('#'));
     paragraphs.nth(1).filter(|it| !it.starts_with("```") && !it.starts_with("Without: "))
 }
 
-/// What is known of the fields of one kind of findings.
+/// The fields of one kind of finding.
 #[derive(Clone, Debug)]
 pub(crate) struct FindingFields {
     kind: Option<&'static NoticeKind>,
-    /// The file that lines are in, where the findings themselves do not say it.
+    /// The file that line numbers refer to, if the findings do not name it.
     file: Option<&'static str>,
-    /// The zone in which moments are written.
+    /// The time zone of formatted times.
     zone: TimeZone,
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FieldUnit {
     Nothing,
@@ -64,19 +64,20 @@ enum FieldUnit {
 }
 
 impl FindingFields {
-    /// Of findings with this code, which mean this. Moments are in UTC.
+    /// Returns the fields of the kind with this code and summary. Times are in UTC.
     pub(crate) fn for_code(code: &str, summary: &str) -> FindingFields {
         let kind = kinds_for_code(code).iter().copied().find(|kind| kind.page_summary() == summary);
         let file = kind.and_then(gtfs::file_of_notice_lines).map(|file| file.file_name());
         FindingFields { kind, file, zone: TimeZone::UTC }
     }
 
-    /// The same with moments in another zone.
+    /// Sets the time zone of formatted times.
     fn with_time_zone(self, zone: &TimeZone) -> FindingFields {
         FindingFields { zone: zone.clone(), ..self }
     }
 
-    /// The fields that any of these have, in their order: where it is stands first, as whoever mends it looks for that.
+    /// Returns the fields that any of the samples has, in order: the location comes first, because users look for it
+    /// first.
     pub(crate) fn field_names<'a>(&self, samples: &'a [Map<String, Value>]) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for name in samples.iter().flat_map(|sample| sample.keys()) {
@@ -97,14 +98,14 @@ impl FindingFields {
         names
     }
 
-    /// What a field means.
+    /// Returns the meaning of a field.
     pub(crate) fn field_meaning(&self, name: &str) -> Option<&'static str> {
         let fields = self.kind.map(|kind| kind.fields).unwrap_or_default();
         let said = fields.iter().find(|(field, _)| *field == name).map(|(_, meaning)| *meaning);
         said.or_else(|| (name == FILE && self.file.is_some()).then_some("The file of the lines."))
     }
 
-    /// The name of a field in the reference's reports, with its meaning.
+    /// Returns the name of a field in the reference validator's reports, with its meaning.
     fn field_title(&self, name: &str) -> String {
         match self.field_meaning(name) {
             Some(meaning) => format!("{name}: {}", meaning.replace('`', "")),
@@ -112,7 +113,7 @@ impl FindingFields {
         }
     }
 
-    /// What a finding says there, for people; nothing where it says nothing. Texts stay as they are.
+    /// Formats the value of a field for people; `None` if the sample lacks the field. Strings stay as they are.
     pub(crate) fn format_cell(&self, name: &str, sample: &Map<String, Value>) -> Option<String> {
         match sample.get(name) {
             Some(Value::String(text)) => Some(text.clone()),
@@ -141,7 +142,7 @@ impl FindingFields {
             FieldUnit::Meters => {
                 format!("{} m", format_decimal(number, if number < 10.0 { 2 } else { 0 }))
             }
-            // A name may say it, as the reference's do.
+            // Names of the reference validator may contain the unit.
             FieldUnit::Kilometers if name.ends_with("Km") => format_decimal(number, 2),
             FieldUnit::Kilometers => format!("{} km", format_decimal(number, 2)),
             FieldUnit::KilometersPerHour if name.ends_with("Kph") => format_decimal(number, 0),
@@ -156,7 +157,7 @@ impl FindingFields {
         }
     }
 
-    /// What a field counts: what it means says it, as each description names the unit.
+    /// Returns the unit of a field. Descriptions of fields name the unit.
     fn field_unit(&self, name: &str) -> FieldUnit {
         const DEGREES: [&str; 9] = [
             "latitude",
@@ -184,7 +185,7 @@ impl FindingFields {
     }
 }
 
-/// So many seconds in a unit that says something to people; none where seconds do.
+/// Formats seconds in minutes, hours or days; `None` below two minutes.
 fn format_coarse_duration(seconds: f64) -> Option<String> {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
@@ -198,7 +199,7 @@ fn format_coarse_duration(seconds: f64) -> Option<String> {
     Some(format!("{} {name}", format_decimal(seconds / unit, 0)))
 }
 
-/// A number with so many digits behind its point at most.
+/// Formats a number with at most `digits` decimals.
 fn format_decimal(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$}");
     if !text.contains('.') {
@@ -208,7 +209,7 @@ fn format_decimal(number: f64, digits: usize) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A number with thin spaces between thousands, so that it reads the same in every country.
+/// Formats a number with thin spaces between thousands, which every country reads alike.
 pub(crate) fn format_grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut spaced = String::with_capacity(digits.len() * 2);
@@ -221,7 +222,8 @@ pub(crate) fn format_grouped(value: u64) -> String {
     spaced
 }
 
-/// A field's name in plain words: `csvRowNumber` is "line", `prevShapePtSequence` "previous shape point sequence".
+/// Returns a field's name in plain words: `csvRowNumber` is "line", `prevShapePtSequence` "previous shape point
+/// sequence".
 fn plain_field_name(name: &str) -> String {
     const NAMES: [(&str, &str); 12] = [
         ("csvRowNumber", "line"),
@@ -268,8 +270,8 @@ fn plain_field_name(name: &str) -> String {
     words.join(" ").replace("row number", "line")
 }
 
-/// Findings of one kind as a table: a row each, a column for each field, moments in a zone. The keyboard can scroll it where
-/// it is too wide; a narrow page shows the cells of a row below each other (`stacked`).
+/// Renders findings of one kind as a table with a row for each finding and a column for each field. Users scroll a wide
+/// table by keyboard; a narrow page stacks the cells of a row (`stacked`).
 pub(crate) fn render_findings_table(
     code: &str,
     summary: &str,
@@ -304,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    /// The fields of kinds as they are shown, in their order.
+    /// Returns the formatted fields of a sample, in order.
     fn shown(kind: &'static str, sample: &Value) -> Vec<(String, String)> {
         let of_code = KINDS[kind][0];
         let fields = FindingFields::for_code(kind, of_code.page_summary());
@@ -401,7 +403,7 @@ mod tests {
         assert!(FindingFields::for_code("unused_trip", "").field_names(&[Map::new()]).is_empty());
     }
 
-    /// The verbs with which the second paragraph of a rule's page begins to say what to do.
+    /// The verbs that begin an instruction in the second paragraph of a rule's page.
     const IMPERATIVES: &[&str] = &[
         "Add",
         "Carry",
@@ -456,7 +458,7 @@ mod tests {
         let mut unfit: Vec<String> = Vec::new();
         for kind in KINDS.values().flatten() {
             let text = find_remedy(kind.code, kind.page_summary()).unwrap_or_default();
-            // A kind of another format with the same code and summary would be found in its place.
+            // The lookup might return a kind of another format with the same code and summary.
             let is_own = kind.page.contains(text);
             if !is_own || !text.split(". ").any(is_instruction) {
                 unfit.push(format!("{}: {text:?}", kind.code));

@@ -1,6 +1,7 @@
-//! Where on earth findings are, for those that are about places.
+//! Finds the coordinates of findings that are about places.
 //!
-//! Most rows say it themselves; of a schedule they name stops and shapes, which are looked up while it is at hand.
+//! Most samples contain coordinates. Samples of a schedule name stops and shapes, which are looked up while the
+//! schedule is in memory.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -11,9 +12,9 @@ use serde_json::{Map, Value};
 
 use super::{CheckFinding, RawRow};
 
-/// Places of one finding that are told.
+/// Maximum number of places of one finding.
 pub(super) const PLACES_MAX: usize = 100;
-/// Points that an outline has at most, so that a map of it stays small.
+/// Maximum number of points in an outline, so that its map stays small.
 pub(crate) const OUTLINE_MAX: usize = 400;
 
 /// Latitude and longitude, in degrees.
@@ -22,24 +23,25 @@ pub(crate) type Point = [f32; 2];
 /// A place that a finding is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FindingPlace {
-    /// Where.
+    /// The coordinates.
     pub(crate) at: Point,
-    /// What is there, in short.
+    /// A short label.
     pub(crate) label: String,
 }
 
-/// What `places.json` holds. Not put together as a [`Value`], whose numbers would show what a coordinate lacks of a decimal.
+/// The content of `places.json`. It is not built as a [`Value`], which would print coordinates with the digits of an
+/// `f64`.
 #[derive(Debug, Serialize)]
 pub(super) struct PlacesJson {
     pub(super) outline: Vec<Point>,
-    /// By code.
+    /// The places of each finding, by code.
     pub(super) places: BTreeMap<String, Vec<FindingPlace>>,
-    /// The offending rows.
+    /// The rows of the first findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) rows: Vec<RawRow>,
 }
 
-/// What codes of findings in a schedule have in them that are about places.
+/// The parts of schedule codes whose findings are about places.
 const OF_PLACES: [&str; 9] = [
     "shape",
     "fast_travel",
@@ -52,14 +54,14 @@ const OF_PLACES: [&str; 9] = [
     "location_without",
 ];
 
-/// Fields that name a stop.
+/// The fields that name a stop.
 const STOPS: [&str; 5] = ["stopId", "stopId1", "stopId2", "fromStopId", "toStopId"];
-/// Fields that hold a latitude and a longitude.
+/// The fields that hold a latitude and a longitude.
 const POINTS: [&str; 3] = ["match", "match1", "match2"];
-/// Pairs of fields, of which one holds a latitude and one a longitude.
+/// The pairs of fields with a latitude and a longitude.
 const PAIRS: [(&str, &str); 3] =
     [("latitude", "longitude"), ("lat", "lon"), ("latFieldValue", "lonFieldValue")];
-/// Fields that say what is there, with what comes before it in a label.
+/// The fields that name the place, with the prefix of its label.
 const NAMES: [(&str, &str); 6] = [
     ("vehicleId", "vehicle "),
     ("csvRowNumber", "line "),
@@ -69,7 +71,7 @@ const NAMES: [(&str, &str); 6] = [
     ("path", ""),
 ];
 
-/// Says where those findings in a schedule are that are about places, as far as their samples tell.
+/// Adds places to the findings of a schedule, by the stops and shapes that their samples name.
 pub(super) fn fill_places(feed: &GtfsFeed, findings: &mut [CheckFinding]) {
     for finding in findings {
         if OF_PLACES.iter().any(|word| finding.code.contains(word)) {
@@ -79,7 +81,7 @@ pub(super) fn fill_places(feed: &GtfsFeed, findings: &mut [CheckFinding]) {
     }
 }
 
-/// Where findings are by the coordinates in their samples.
+/// Returns the places of findings by the coordinates in their samples.
 pub(crate) fn places_in_samples(samples: &[Map<String, Value>]) -> Vec<FindingPlace> {
     collect_places(samples, sample_coordinates)
 }
@@ -109,7 +111,7 @@ fn places_in_sample(feed: &GtfsFeed, sample: &Map<String, Value>) -> Vec<Finding
     places
 }
 
-/// The places that a sample has the coordinates of.
+/// Returns the places whose coordinates a sample contains.
 fn sample_coordinates(sample: &Map<String, Value>) -> Vec<FindingPlace> {
     let number = |name: &str| sample.get(name).and_then(Value::as_f64);
     let mut places: Vec<FindingPlace> = Vec::new();
@@ -126,7 +128,7 @@ fn sample_coordinates(sample: &Map<String, Value>) -> Vec<FindingPlace> {
     places
 }
 
-/// What a sample is about, in short.
+/// Returns a short label for a sample.
 fn sample_label(sample: &Map<String, Value>) -> String {
     let named = NAMES.iter().find_map(|(field, kind)| Some((kind, sample.get(*field)?)));
     let file = sample.get("filename").and_then(Value::as_str).map(|file| format!("{file} "));
@@ -137,7 +139,7 @@ fn sample_label(sample: &Map<String, Value>) -> String {
     }
 }
 
-/// Where a stop is.
+/// Returns the coordinates of a stop.
 fn find_stop(feed: &GtfsFeed, id: &str) -> Option<Point> {
     let stops = feed.table(GtfsFile::Stops);
     let ids = stops.text_column("stop_id");
@@ -146,7 +148,7 @@ fn find_stop(feed: &GtfsFeed, id: &str) -> Option<Point> {
     to_point(stops.float_column("stop_lat").get(row), stops.float_column("stop_lon").get(row))
 }
 
-/// Where a shape has its first point in the file.
+/// Returns the first point of a shape in the file.
 fn find_shape_start(feed: &GtfsFeed, id: &str) -> Option<FindingPlace> {
     let shapes = feed.table(GtfsFile::Shapes);
     let ids = shapes.text_column("shape_id");
@@ -165,19 +167,19 @@ fn to_point(lat: Option<f64>, lon: Option<f64>) -> Option<Point> {
     is_there.then_some([lat as f32, lon as f32])
 }
 
-/// Some of the stops, evenly out of the file's order, to draw under places.
+/// Returns some of the stops, spread evenly over the file, to draw on a map.
 pub(super) fn stop_outline(feed: &GtfsFeed) -> Vec<Point> {
     let stops = feed.table(GtfsFile::Stops);
     let (lat, lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
     thin_outline(stops.rows().map(|row| (lat.get(row), lon.get(row))))
 }
 
-/// Some of the latitudes and longitudes of what is well known, evenly out of their order, to draw under places.
+/// Returns at most [`OUTLINE_MAX`] of the points, spread evenly over their order, to draw on a map.
 pub(crate) fn thin_outline(all: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<Point> {
     let (mut kept, mut step) = (Vec::new(), 1);
     for (at, point) in all.filter_map(|(lat, lon)| to_point(lat, lon)).enumerate() {
         if kept.len() == OUTLINE_MAX {
-            // Nobody knows how many will come: each second makes room.
+            // The total is unknown in advance, so every second point is dropped.
             let mut stays = false;
             kept.retain(|_| {
                 stays = !stays;
@@ -192,7 +194,7 @@ pub(crate) fn thin_outline(all: impl Iterator<Item = (Option<f64>, Option<f64>)>
     kept
 }
 
-/// The places of a finding: those that were looked up, else those that its samples tell.
+/// Returns the places of a finding: those that were looked up, else those with coordinates in its samples.
 pub(crate) fn known_places<'a>(
     places: &'a [FindingPlace],
     samples: &[Map<String, Value>],

@@ -1,4 +1,4 @@
-//! A GBFS system, or one of its files.
+//! Checks a GBFS system, or one of its files.
 
 use bytes::Bytes;
 use lineside_formats::Format;
@@ -20,7 +20,7 @@ pub(super) fn check_gbfs(
 ) -> Result<CheckReport, String> {
     let mut files = std::mem::take(&mut plan.files);
     if files.read.is_empty() {
-        // What it is called is known only when it has been read.
+        // The file's name is known only after parsing.
         check_file_memory(body, &plan)?;
         let name = detect_file_name(body).ok_or_else(|| unsupported_input::describe_input(body))?;
         files.read.push((name.to_owned(), body.clone()));
@@ -56,7 +56,7 @@ pub(super) fn check_gbfs(
     Ok(checked)
 }
 
-/// What of a file says where something is.
+/// The coordinates in a GBFS file.
 #[derive(Default, Deserialize)]
 struct GbfsPlaces {
     #[serde(default)]
@@ -77,14 +77,15 @@ struct GbfsCoordinates {
     lon: Option<f64>,
 }
 
-/// Where stations and vehicles are. A file that is not as it should be has none, and is told of by the rules.
+/// Returns the coordinates of stations and vehicles. A malformed file gives none; the rules report it.
 fn gbfs_outline(files: &[(String, Bytes)]) -> Vec<Point> {
     let read = files.iter().filter_map(|(_, body)| serde_json::from_slice::<GbfsPlaces>(body).ok());
     let all = read.flat_map(|file| file.data.stations.into_iter().chain(file.data.vehicles));
     thin_outline(all.map(|it| (it.lat, it.lon)))
 }
 
-/// Sees that a file by itself takes no more memory than a look may. What is no JSON is not read as such, and takes nothing.
+/// Returns an error if parsing a single file would exceed the memory limit. Input that is not JSON is not parsed and
+/// takes none.
 fn check_file_memory(body: &Bytes, plan: &CheckPlan) -> Result<(), String> {
     let Some((allowed, by)) = plan.memory else { return Ok(()) };
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
@@ -94,7 +95,7 @@ fn check_file_memory(body: &Bytes, plan: &CheckPlan) -> Result<(), String> {
     describe_memory_excess(estimate_json_memory(body), allowed, by).map_or(Ok(()), Err)
 }
 
-/// Sees that no language of a system takes more memory than a look may: they are looked at one after the other.
+/// Returns an error if a language of a system would exceed the memory limit: languages are checked one after the other.
 fn check_system_memory(files: &CheckSystemFiles, plan: &CheckPlan) -> Result<(), String> {
     let Some((allowed, by)) = plan.memory else { return Ok(()) };
     let sum = |files: &[(String, Bytes)]| {
@@ -106,7 +107,7 @@ fn check_system_memory(files: &CheckSystemFiles, plan: &CheckPlan) -> Result<(),
 }
 
 impl CheckSystemFiles {
-    /// How many files there are; one that languages share is one.
+    /// Returns the number of files; a file that languages share counts once.
     fn len(&self) -> usize {
         let own = |it: &LanguageFiles| {
             it.read.iter().filter(|(name, _)| !it.shared.iter().any(|other| other == name)).count()
@@ -116,7 +117,7 @@ impl CheckSystemFiles {
 }
 
 impl LanguageFiles {
-    /// The system as it is in this language.
+    /// Returns the system in this language.
     fn to_system<'a>(
         &'a self,
         first: &SystemFiles<'a>,
@@ -126,14 +127,14 @@ impl LanguageFiles {
         let discovery = first.files.iter().filter(|(name, _)| *name == DISCOVERY);
         files.extend(discovery);
         let shared = self.shared.iter().map(String::as_str);
-        // What was not to be had has been told with the first.
+        // The first language reports the missing files.
         let unread = self.unread.iter().map(String::as_str);
         SystemFiles {
             files,
             unread: unread.clone().map(|name| (name, "")).collect(),
             language: &self.language,
             shared: shared.chain(unread).chain([DISCOVERY]).collect(),
-            // Of a further language's names the language stands before.
+            // Names of a further language's missing files begin with the language.
             first: all
                 .read
                 .iter()
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn a_file_by_itself_is_refused_before_it_is_read() {
         let objects = "{},".repeat(2_000);
-        // It breaks off: who reads it does not find what it is.
+        // The JSON is truncated, so parsing it would not reveal the file's name.
         for text in [format!("[{objects}"), format!("\u{FEFF}\n{{\"data\":[{objects}")] {
             let words = refusal(text);
             assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");

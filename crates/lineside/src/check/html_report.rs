@@ -1,4 +1,4 @@
-//! A report as a page that needs no other file: to be kept, mailed, or put beside a build.
+//! Renders a report as a page that needs no other file: to archive, mail, or attach to a build.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -11,10 +11,10 @@ use super::{
     render_findings_table, text_report,
 };
 
-/// Findings of one kind that the page holds.
+/// Number of findings of one kind on the page.
 const SHOWN: usize = 50;
 
-/// Light and dark, wide and narrow, with nothing from elsewhere.
+/// Styles for light and dark, wide and narrow screens, without external resources.
 const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8886; --error: #b3261e; --warning: #8a5300; --info: #00639b }
 @media (prefers-color-scheme: dark) { :root { --error: #ff897d; --warning: #ffb951; --info: #7cd0ff } }
@@ -67,7 +67,7 @@ pub(super) fn render_html(checked: &CheckReport) -> String {
     page.into_string()
 }
 
-/// A paragraph of a rule's page: what stands in backticks is code.
+/// Renders a paragraph of a rule's page: text in backticks is code.
 pub(crate) fn render_prose(text: &str) -> Markup {
     html! {
         @for (at, piece) in text.split('`').enumerate() {
@@ -76,19 +76,19 @@ pub(crate) fn render_prose(text: &str) -> Markup {
     }
 }
 
-/// A moment of RFC 3339, for people and machines; what is none stays as it is.
+/// Renders an RFC 3339 time for people and machines; other text stays as it is.
 fn render_moment(at: &str) -> Markup {
     let shown =
         at.parse::<Timestamp>().map(|at| at.strftime("%-d %b %Y, %H:%M:%S UTC").to_string());
     html! { time datetime=(at) { (shown.unwrap_or_else(|_| at.to_owned())) } }
 }
 
-/// A day as a report has it, such as `2026-06-15`, for people; what is none stays as it is.
+/// Formats a day such as `2026-06-15` for people; other text stays as it is.
 pub(crate) fn format_day(day: &str) -> String {
     day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b %Y").to_string())
 }
 
-/// Each kind with its first rows; errors stand open.
+/// Renders each kind with its first rows; errors are expanded.
 fn render_findings(checked: &CheckReport) -> Markup {
     html! {
         @for finding in &checked.findings {
@@ -105,7 +105,7 @@ fn render_findings(checked: &CheckReport) -> Markup {
     }
 }
 
-/// A row or record as it is in the data.
+/// Renders a row or record as it is in the data.
 fn render_raw_row(row: &RawRow) -> Markup {
     html! {
         p { (row.file) @if row.line > 0 { ", line " (format_grouped(row.line)) } }

@@ -1,15 +1,15 @@
-//! How much memory JSON takes as values, reckoned before it is read.
+//! Estimates the memory that JSON takes once it is parsed.
 
-/// Bytes of an object as a value: it has room for eleven members as soon as it has one.
+/// Bytes of a parsed object: the first member allocates space for eleven.
 const OBJECT_BYTES: u64 = 768;
 /// Bytes of a value in a list or an object.
 const VALUE_BYTES: u64 = 72;
 
-/// Bytes that JSON takes at most as values.
+/// Returns an upper bound of the memory that JSON takes as parsed values, in bytes.
 pub(crate) fn estimate_json_memory(json: &[u8]) -> u64 {
     let taken = json.iter().map(|byte| match byte {
         b'{' => OBJECT_BYTES,
-        // A list doubles its room when it is full, and a long object has a half of its room for more.
+        // A full list doubles its capacity, and a long object has up to half of its capacity free.
         b',' | b'[' => 2 * VALUE_BYTES,
         _ => 1,
     });

@@ -1,4 +1,4 @@
-//! How much memory a look at a version takes, reckoned before it begins.
+//! Estimates the memory of a check before it begins.
 
 use lineside_formats::gtfs::{DatasetLimits, FileSet};
 use lineside_formats::{Error, Format, netex, sniff_format};
@@ -12,28 +12,29 @@ use lineside_validate::rules::netex as of_xml;
 use super::progress::CancellableFiles;
 use crate::config::format_size;
 
-/// What a look needs for each byte of a file of a zip that is neither GTFS nor XML.
+/// Bytes of memory per byte of a zipped file that is neither GTFS nor XML.
 const PER_OTHER_BYTE: u64 = 2;
 
-/// The memory in bytes that a look at these bytes takes, at most, as the zip's own list has it, which reading is held to. The rows
-/// of GTFS and the elements of NeTEx are counted only if `allowed` might not do, as all has to be unpacked for that.
+/// Returns an upper bound of the memory that a check takes, in bytes. It is computed from the sizes in the zip's
+/// directory, which reading enforces. Only if that exceeds `allowed` are all files unpacked to count the rows of GTFS
+/// and the elements of NeTEx.
 ///
 /// # Errors
-/// If a file inflates far beyond its compressed size, or cannot be unpacked, of those that are counted.
+/// Returns an error if a counted file inflates far beyond its compressed size, or cannot be unpacked.
 pub(crate) fn estimate_memory(bytes: &[u8], allowed: u64) -> Result<u64, Error> {
     estimate_until_cancelled(bytes, allowed, &CancelToken::default())
 }
 
-/// The same, which ends with an error soon after it was stopped.
+/// Estimates like [`estimate_memory`] until `stop` is cancelled.
 ///
 /// # Errors
-/// The same, and if it was stopped before all was counted.
+/// Returns the errors of [`estimate_memory`], and an error if it was cancelled before all was counted.
 pub(crate) fn estimate_until_cancelled(
     bytes: &[u8],
     allowed: u64,
     stop: &CancelToken,
 ) -> Result<u64, Error> {
-    // Beside tables of GTFS nobody reads XML.
+    // XML files in a GTFS zip are never read.
     let is_publication = sniff_format(bytes) != Some(Format::Gtfs);
     let publication =
         || netex::PublicationSource::new(bytes, &netex::PublicationLimits::default().files).ok();
@@ -49,7 +50,7 @@ pub(crate) fn estimate_until_cancelled(
             .iter()
             .flat_map(|source| source.list_files().into_iter().map(move |it| (source, it)))
     };
-    // What is read as XML is reckoned as such, wherever it lies.
+    // XML files are estimated as NeTEx, in any folder.
     let is_read = |name: &str| is_publication && name.to_ascii_lowercase().ends_with(".xml");
     let files = || files().filter(|(_, (name, _))| !is_read(name));
     let all = files().map(|(_, (_, size))| size).fold(0, u64::saturating_add);
@@ -70,24 +71,24 @@ pub(crate) fn estimate_until_cancelled(
     Ok(sum)
 }
 
-/// What a zip holds as a schedule of GTFS; nothing of other bytes.
+/// Returns the GTFS sources of a zip; none for other bytes.
 fn zip_sources(bytes: &[u8]) -> Vec<ZipSource<'_>> {
     let source = ZipSource::new(bytes, &DatasetLimits::default()).ok();
-    // For messages a schedule is read in a folder, too.
+    // For real-time messages, a schedule in a folder of the zip is read too.
     let nested = || ZipSource::new_in_any_folder(bytes, &DatasetLimits::default()).ok();
     let nested = source.as_ref().and_then(|_| nested()).filter(ZipSource::is_in_a_folder);
     source.into_iter().chain(nested).collect()
 }
 
-/// The limits of reading a publication in so many bytes of memory. Its records are reckoned before; the sets of days that they come
-/// to, which may reach over any number of years, are counted as they are made.
+/// Returns the limits of reading a publication in `allowed` bytes of memory. The estimate covers its records; the sets
+/// of days, which may span any number of years, are counted as they are built.
 pub(crate) fn netex_limits(allowed: u64) -> netex::PublicationLimits {
     let mut limits = netex::PublicationLimits::default();
     limits.record_bytes = limits.record_bytes.min(usize::try_from(allowed).unwrap_or(usize::MAX));
     limits
 }
 
-/// That it would take so much where only so much may be taken; nothing if it may. The second text says who allows that.
+/// Describes an estimate above the limit; `None` if it is within. `by` names the setting of the limit.
 pub(crate) fn describe_memory_excess(needed: u64, allowed: u64, by: &str) -> Option<String> {
     let needs = format_size(needed.div_ceil(1 << 20).saturating_mul(1 << 20));
     let may = format_size(allowed);
@@ -108,7 +109,7 @@ mod tests {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (name, text) in files {
             let options = SimpleFileOptions::default();
-            // As small as it becomes.
+            // The strongest compression.
             let options = options.compression_method(CompressionMethod::Deflated);
             let options = options.compression_level(Some(9));
             zip.start_file(*name, options).unwrap();

@@ -1,7 +1,7 @@
-//! What is wrong with a file: what `lineside check` does, without a terminal or a socket.
+//! Validates an input for `lineside check` and other callers, without a terminal or a socket.
 //!
-//! Everything is held against the rules of `lineside-validate`; GTFS-Realtime without its schedule against those that need none. Of real time and
-//! NeTEx it is told besides what their decoders complain about.
+//! The rules of `lineside-validate` run on every format; GTFS-Realtime without a schedule runs only the rules that need
+//! none. Reports on real-time data and NeTEx also include the problems of their decoders.
 
 mod gbfs_check;
 mod codes;
@@ -57,53 +57,53 @@ pub(crate) use text_report::{escape_control_chars, format_label};
 pub(crate) use unread_files::{UNREAD, UNREAD_FILE, describe_unread_file};
 pub(crate) use unsupported_input::describe_folder;
 
-/// How something is looked at.
+/// The settings of a check.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckPlan {
-    /// What the report calls the input.
+    /// The name of the input in the report.
     pub(crate) input: String,
-    /// The day on which it is judged.
+    /// The date for which the input is validated.
     pub(crate) today: Date,
-    /// When, as RFC 3339.
+    /// Time of the check, as RFC 3339.
     pub(crate) at: String,
-    /// When, in seconds since 1970.
+    /// Time of the check, in seconds since 1970.
     pub(crate) now: i64,
-    /// The schedule that real time belongs to, as a zip.
+    /// The schedule of a real-time message, as a zip.
     pub(crate) schedule: Option<Bytes>,
-    /// The message before it, of the same feed.
+    /// The previous message of the same feed.
     pub(crate) previous: Option<Bytes>,
-    /// How the ids of SIRI become the schedule's.
+    /// The mapping of SIRI ids to those of the schedule.
     pub(crate) ids: SiriIds,
-    /// The country of its telephone numbers (ISO 3166).
+    /// The country of telephone numbers (ISO 3166).
     pub(crate) country: Option<[u8; 2]>,
-    /// How many threads work.
+    /// Number of worker threads.
     pub(crate) threads: usize,
-    /// Codes that are not told.
+    /// The ignored codes.
     pub(crate) ignored: Vec<String>,
-    /// The folder into which reports are written.
+    /// The folder that reports are written into.
     pub(crate) output: Option<String>,
-    /// Findings of one kind that are kept.
+    /// Maximum number of findings of one kind that are listed.
     pub(crate) samples: usize,
-    /// Whether it is said where on earth findings are.
+    /// True if the report includes the places and rows of findings.
     pub(crate) with_places: bool,
-    /// The memory in bytes that a look at a schedule may take, if that is to be reckoned, and who allows that.
+    /// Memory limit in bytes, and the name of its setting for messages; `None` if memory is not estimated.
     pub(crate) memory: Option<(u64, &'static str)>,
-    /// The files of a GBFS system, if it may be one.
+    /// The files of a GBFS system, if the input may be one.
     pub(crate) files: CheckSystemFiles,
 }
 
-/// Files of a GBFS system.
+/// The files of a GBFS system.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CheckSystemFiles {
-    /// The files with their names, which have no `.json`.
+    /// The files with their names, without `.json`.
     pub(crate) read: Vec<(String, Bytes)>,
-    /// The names of those that are listed and were not to be had, each with the reason; in a further language that stands before.
+    /// The names of listed files that could not be read, each with the reason; a further language precedes its names.
     pub(crate) unread: Vec<(String, String)>,
-    /// Those in further languages.
+    /// The files of each further language.
     pub(crate) others: Vec<LanguageFiles>,
-    /// The files as they were some time before.
+    /// The files of an earlier state of the system.
     pub(crate) before: Vec<(String, Bytes)>,
-    /// Whether these are all that the system has.
+    /// True if these are all files of the system.
     pub(crate) is_whole: bool,
 }
 
@@ -113,70 +113,70 @@ pub(crate) struct LanguageFiles {
     pub(crate) language: String,
     /// The files with their names.
     pub(crate) read: Vec<(String, Bytes)>,
-    /// The names of those that came from where the first language's did.
+    /// The names of the files that are also the first language's, from the same location.
     pub(crate) shared: Vec<String>,
-    /// The names of those that were not to be had.
+    /// The names of the files that could not be read.
     pub(crate) unread: Vec<String>,
 }
 
-/// One kind of finding.
+/// The findings of one kind.
 #[derive(Debug)]
 pub(crate) struct CheckFinding {
     pub(crate) code: String,
     pub(crate) severity: Severity,
     pub(crate) total: u64,
-    /// What is wrong, in a sentence; empty where the code says it all.
+    /// A description in one sentence; empty if the code says it all.
     pub(crate) summary: &'static str,
-    /// The first of them.
+    /// The first findings.
     pub(crate) samples: Vec<Map<String, Value>>,
-    /// Where some of them are, as far as that was looked up; only where that was asked for.
+    /// The coordinates of some findings, if they were looked up.
     pub(crate) places: Vec<FindingPlace>,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug)]
 pub(crate) struct CheckReport {
     pub(crate) format: Format,
     plan: CheckPlan,
-    /// By severity, the worst first, then by code.
+    /// Findings by severity, the most severe first, then by code.
     pub(crate) findings: Vec<CheckFinding>,
-    /// Our own faults.
+    /// Internal errors: rules that failed.
     pub(crate) errors: Vec<SystemError>,
-    /// The codes that were not to be told and were found, and how often.
+    /// The ignored codes that were found, with their counts.
     ignored: Vec<(String, u64)>,
-    /// Files of a schedule of which rules did not see all.
+    /// The files of a schedule that the rules saw only in part.
     pub(crate) unread: Vec<IncompleteFile>,
-    /// What there is of each kind.
+    /// The number of records of each kind.
     counts: Vec<(&'static str, u64)>,
-    /// What the reference's report says besides the findings; only of a schedule.
+    /// The summary of the reference validator's report; only of a schedule.
     summary: Option<FeedSummary>,
-    /// Where some of what is well known is, such as stops; only where places were asked for.
+    /// The coordinates of some stops or vehicles, to draw on maps; only if places are enabled.
     pub(crate) outline: Vec<Point>,
-    /// The rows and records that the first findings are about; only where places were asked for.
+    /// The rows and records of the first findings; only if places are enabled.
     pub(crate) rows: Vec<RawRow>,
     pub(crate) seconds: f64,
 }
 
-/// What standard input is called, which has no name of its own.
+/// The name of standard input in reports.
 pub(crate) const STDIN: &str = "standard input";
 
-/// Findings of one kind that can be kept, as many as the reference validator writes.
+/// Maximum number of findings of one kind that are listed, as in the reference validator.
 pub(crate) const SAMPLES_MAX: u32 = 1_000;
 
-/// Why something is held against nothing else.
+/// The reason why a schedule or a previous message is refused.
 pub(crate) const NOT_REAL_TIME: &str =
     "a schedule, and a message before it, belong to messages of GTFS-Realtime or SIRI";
 
-/// Why there is nothing to tell of a look that was stopped.
+/// The reason why a cancelled check has no report.
 const STOPPED: &str = "it was stopped before its end";
 
 impl CheckReport {
-    /// The worst there is.
+    /// Returns the highest severity of the findings.
     pub(crate) fn worst_severity(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 
-    /// The report, as the reference validator's `report.json`.
+    /// Returns the report as the reference validator's `report.json`.
     pub(crate) fn to_json(&self) -> Value {
         let mut findings: Vec<&CheckFinding> = self.findings.iter().collect();
         findings.sort_by(|a, b| a.code.cmp(&b.code));
@@ -191,7 +191,7 @@ impl CheckReport {
         json!({ "summary": self.summary_json(), "notices": notices.collect::<Vec<_>>() })
     }
 
-    /// What was looked at, how, and what is in it: the `summary` of the reference validator's `report.json`.
+    /// Returns the `summary` of the reference validator's `report.json`: the input, the settings and the counts.
     pub(crate) fn summary_json(&self) -> Value {
         match &self.summary {
             Some(summary) => json!(summary),
@@ -208,13 +208,13 @@ impl CheckReport {
         }
     }
 
-    /// Our own faults, as the reference validator's `system_errors.json`.
+    /// Returns the internal errors as the reference validator's `system_errors.json`.
     pub(crate) fn system_errors(&self) -> Value {
         report::report_system_errors(&self.errors)
     }
 
-    /// Where findings are, by code, and what is well known around them: as JSON, in which a coordinate has the digits that tell it
-    /// from others.
+    /// Returns the places of findings by code, and the outline around them, as JSON. Coordinates have only significant
+    /// digits.
     pub(crate) fn places_json(&self) -> impl Serialize {
         let of = |finding: &CheckFinding| {
             finding_places::known_places(&finding.places, &finding.samples).into_owned()
@@ -227,22 +227,22 @@ impl CheckReport {
         }
     }
 
-    /// The files of which rules did not see all, as JSON.
+    /// Returns the files that the rules saw only in part, as JSON.
     pub(crate) fn unread_json(&self) -> Value {
         json!(self.unread)
     }
 
-    /// What a reader of the findings alone would not know, as lines for a terminal: what was ignored, and what was not looked at.
+    /// Describes the ignored codes and unread data, as lines for a terminal.
     pub(crate) fn describe_omissions(&self) -> Option<String> {
         text_report::describe_omissions(self)
     }
 
-    /// The report as lines for a terminal.
+    /// Renders the report as lines for a terminal.
     pub(crate) fn render_text(&self, in_colors: bool) -> String {
         text_report::render_text(self, in_colors)
     }
 
-    /// The report as a page that needs no other file.
+    /// Renders the report as a page that needs no other file.
     pub(crate) fn render_html(&self) -> String {
         html_report::render_html(self)
     }
@@ -272,23 +272,23 @@ impl CheckReport {
     }
 }
 
-/// Codes with their samples.
+/// Returns the code of each finding with its samples.
 fn codes_with_samples(
     findings: &[CheckFinding],
 ) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
     findings.iter().map(|finding| (finding.code.as_str(), finding.samples.as_slice()))
 }
 
-/// How many of the findings are that bad.
+/// Returns the number of findings of a severity.
 fn count_findings(findings: &[CheckFinding], severity: Severity) -> u64 {
     let alike = findings.iter().filter(|finding| finding.severity == severity);
     alike.map(|finding| finding.total).sum()
 }
 
-/// Looks at an input. Takes as long as the input is large: not to be called where that blocks anybody.
+/// Checks an input. Blocks for as long as that takes.
 ///
 /// # Errors
-/// If it is of no format that can be checked, or cannot be read at all.
+/// Returns an error if the input has an unsupported format, or cannot be read at all.
 pub(crate) fn check_input(
     body: &Bytes,
     plan: CheckPlan,
@@ -304,7 +304,7 @@ pub(crate) fn check_input(
     match format {
         _ if plan.files.is_whole => gbfs_check::check_gbfs(body, plan, progress).map(timed),
         Some(Format::Gtfs) => check_schedule(body, plan, progress, elapsed),
-        // A file of GBFS has no sign at its beginning by which it could be told from other JSON.
+        // A GBFS file has no signature that distinguishes it from other JSON.
         None | Some(Format::Raw | Format::Gbfs) => {
             gbfs_check::check_gbfs(body, plan, progress).map(timed)
         }
@@ -329,7 +329,7 @@ fn findings_from(notices: &Notices) -> Vec<CheckFinding> {
     findings.collect()
 }
 
-/// Sees that a look at a schedule takes no more memory than it may, in GTFS or NeTEx.
+/// Returns an error if checking a schedule in GTFS or NeTEx would exceed the memory limit.
 fn check_schedule_memory(zip: &Bytes, plan: &CheckPlan) -> Result<(), String> {
     let Some((allowed, by)) = plan.memory else { return Ok(()) };
     let needed = estimate_memory(zip, allowed).map_err(|error| error.to_string())?;
@@ -396,7 +396,7 @@ fn check_schedule(
 
 #[cfg(test)]
 impl CheckPlan {
-    /// What tests begin with.
+    /// Returns the default plan of tests.
     pub(crate) fn for_tests() -> CheckPlan {
         CheckPlan {
             input: "input".to_owned(),

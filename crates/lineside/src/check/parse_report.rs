@@ -1,4 +1,4 @@
-//! A report that was written as `report.json`, read again to be shown.
+//! Parses a written `report.json` to display it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,41 +17,41 @@ use super::finding_places::{OUTLINE_MAX, PLACES_MAX};
 use super::json_memory::estimate_json_memory;
 use super::{CheckFinding, FindingPlace, Point, RawRow, codes};
 
-/// Kinds of findings that are read; the reference has about 180.
+/// Maximum number of kinds of findings that are parsed; the reference validator has about 180.
 const KINDS_MAX: usize = 1_000;
-/// Kinds of things in the data that are counted; the reference counts seven.
+/// Maximum number of counts of records; the reference validator has seven.
 const COUNTS_MAX: usize = 20;
-/// Findings of each kind that are read.
+/// Maximum number of findings of each kind that are parsed.
 const SAMPLES_MAX: usize = 100;
-/// Bytes that the findings of a report take in memory at most; one with all that is read takes about half of it.
+/// Maximum memory of the findings of a report, in bytes; a report at all other limits takes about half of that.
 const SAMPLES_MEMORY_MAX: u64 = 64 << 20;
 
-/// What such a report says.
+/// The content of a parsed report.
 #[derive(Debug)]
 pub(crate) struct ParsedReport {
-    /// What the input is called.
+    /// The name of the input.
     pub(crate) input: String,
-    /// When it was looked at, as RFC 3339.
+    /// Time of the validation, as RFC 3339.
     pub(crate) at: String,
-    /// The day on which it was judged.
+    /// The date for which the input was validated.
     pub(crate) today: String,
-    /// Of which format it is, where the report says it or its shape does.
+    /// The format, if the report states it or has the shape of the reference validator's.
     pub(crate) format: Option<Format>,
-    /// What there is of each kind.
+    /// The number of records of each kind.
     pub(crate) counts: Vec<(String, u64)>,
-    /// Which version of the validator looked.
+    /// The version of the validator.
     pub(crate) validator: String,
-    /// By severity, the worst first, then by code.
+    /// Findings by severity, the most severe first, then by code.
     pub(crate) findings: Vec<CheckFinding>,
-    /// Kinds beyond those that are read, and entries that are not as the reference writes them.
+    /// The number of omitted findings: kinds beyond the limit, and entries with an unknown shape.
     pub(crate) left_out: u64,
-    /// Where some of what is well known is, where the report says it.
+    /// The coordinates of some known places for a map, if the report has them.
     pub(crate) outline: Vec<Point>,
-    /// Our own faults, where the report names them: each rule with what it said.
+    /// Internal errors of Lineside: each failed rule with its message.
     pub(crate) faults: Vec<(String, String)>,
-    /// Files of which rules did not see all.
+    /// The files that the rules saw only in part.
     pub(crate) unread: Vec<IncompleteFile>,
-    /// The rows that the first findings in a schedule are about.
+    /// The rows of the first findings in a schedule.
     pub(crate) rows: Vec<RawRow>,
 }
 
@@ -65,7 +65,7 @@ struct ReportJson<'a> {
     lineside: ReportExtrasJson,
 }
 
-/// What a report says of itself. What is no text is as if it were not there.
+/// The summary of a report. A field that is not a string counts as missing.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReportSummaryJson<'a> {
@@ -85,7 +85,7 @@ struct ReportSummaryJson<'a> {
     counts: Option<&'a RawValue>,
 }
 
-/// What the reference has no word for.
+/// The fields of a report that the reference validator's lacks.
 #[derive(Default, Deserialize)]
 struct ReportExtrasJson {
     #[serde(default)]
@@ -117,10 +117,10 @@ struct NoticeJson<'a> {
 }
 
 impl NoticeJson<'_> {
-    /// Its samples, as many as there is room for in so many bytes of memory.
+    /// Parses the samples that fit into `room` bytes of memory, and subtracts them from it.
     ///
     /// # Errors
-    /// If one is no object.
+    /// Returns an error if a sample is not an object.
     fn parse_samples(&self, room: &mut u64) -> Result<Vec<Map<String, Value>>, serde_json::Error> {
         let mut samples = Vec::new();
         for sample in &self.sample_notices.kept {
@@ -134,7 +134,7 @@ impl NoticeJson<'_> {
     }
 }
 
-/// The first of a list, so many at most. The rest is counted and takes no memory; nor does what is kept as raw text.
+/// The first `MOST` items of a list. Further items are counted and take no memory; neither do borrowed raw values.
 struct BoundedList<T, const MOST: usize> {
     kept: Vec<T>,
     left_out: u64,
@@ -175,7 +175,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for BoundedListVi
     }
 }
 
-/// The first members of an object, so many at most. The rest takes no memory.
+/// The first `MOST` members of an object. Further members take no memory.
 struct BoundedMap<T, const MOST: usize>(BTreeMap<String, T>);
 
 impl<T, const MOST: usize> Default for BoundedMap<T, MOST> {
@@ -216,7 +216,7 @@ impl<'a> ReportSummaryJson<'a> {
         summary.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
     }
 
-    /// What was counted in the data, by name.
+    /// Parses the counts of records, by name.
     fn parse_counts(&self) -> Vec<(String, u64)> {
         let counts = self.counts.and_then(|it| serde_json::from_str(it.get()).ok());
         let BoundedMap::<&RawValue, COUNTS_MAX>(counts) = counts.unwrap_or_default();
@@ -230,10 +230,10 @@ fn parse_text(value: Option<&RawValue>) -> Option<String> {
 }
 
 impl ParsedReport {
-    /// Reads it, whether this program wrote it or the reference validator.
+    /// Parses a report of this program or of the reference validator.
     ///
     /// # Errors
-    /// If it is no such report.
+    /// Returns an error if the JSON is not a report.
     pub(crate) fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
         let ReportJson { summary, notices, lineside } = serde_json::from_slice(json)?;
         let BoundedMap(mut places) = lineside.places;
@@ -267,7 +267,7 @@ impl ParsedReport {
         for notice in notices.kept {
             match finding(notice) {
                 Ok(finding) => findings.push(finding),
-                // One that others wrote otherwise takes nothing away from the rest.
+                // An entry with an unknown shape must not hide the others.
                 Err(_) => left_out += 1,
             }
         }
@@ -291,8 +291,8 @@ impl ParsedReport {
     }
 }
 
-/// What the codes of a format mean: one code may mean another thing in each. A report that names none is on a schedule, as the
-/// reference's are.
+/// Returns the summaries of a format's codes. Formats may share a code with different meanings. A report without a
+/// format is of a schedule, as the reference validator's are.
 fn code_summaries(format: Option<Format>) -> BTreeMap<&'static str, &'static str> {
     fn summaries_by_code(
         kinds: impl Iterator<Item = &'static NoticeKind>,
@@ -313,7 +313,7 @@ fn code_summaries(format: Option<Format>) -> BTreeMap<&'static str, &'static str
 mod tests {
     use super::*;
 
-    /// All kinds, with what the summary of a report on their format says of that.
+    /// Returns all kinds, each with the summary of a report in its format.
     fn kinds() -> Vec<(&'static str, &'static NoticeKind)> {
         let of = |about: &'static str, kinds: Vec<&'static NoticeKind>| {
             kinds.into_iter().map(move |kind| (about, kind))
@@ -420,10 +420,10 @@ mod tests {
         assert_eq!((kept, read.findings[0].total), (vec![1.into(), 3.into()], 3));
     }
 
-    /// What the next test is told when it runs anew for a report.
+    /// The environment variable with the report's shape, set when the next test runs as a child process.
     const SHAPE: &str = "LINESIDE_REPORT";
 
-    /// A report of about so many bytes, of the shapes that take the most.
+    /// Returns a report of about `bytes` bytes, in a shape that takes the most memory.
     fn large(shape: &str, bytes: usize) -> String {
         let notice = r#"{"notices": [{"code": "c", "severity": "ERROR", "totalNotices": 9, "sampleNotices": ["#;
         let objects = format!(r#"{{"a": [{}0]}}"#, r#"{"a":0},"#.repeat(500));
@@ -437,7 +437,7 @@ mod tests {
             _ => ("", "", ""),
         };
         let begin = begin.to_owned() + if shape == "a row" { r#"{"a": ["# } else { "" };
-        // Nothing besides that the peak would have.
+        // Reserve the text first, so that it adds nothing to the peak.
         let mut text = String::with_capacity(bytes + objects.len());
         text.push_str(&begin);
         while text.len() + objects.len() < bytes {
@@ -447,7 +447,7 @@ mod tests {
         text + many + end
     }
 
-    /// Each report is read by a process of its own, because a process has one peak.
+    /// Each report is parsed in a child process, because the peak memory of a process never falls.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_report_takes_little_more_than_its_bytes() {

@@ -1,4 +1,4 @@
-//! Where findings are: a map of dots that needs no scripts and nothing from elsewhere, on pages and in files.
+//! Maps of the places of findings: dots in an SVG without scripts or external resources, for pages and files.
 
 use std::fmt::Write as _;
 
@@ -8,31 +8,31 @@ use serde_json::{Map, Value};
 use super::contents::pluralize;
 use super::finding_places::{self, FindingPlace, Point};
 
-/// The side of a map, in its own units, and its margin.
+/// The side of a map and its margin, in SVG units.
 const SIDE: f64 = 400.0;
 const MARGIN: f64 = 12.0;
-/// The least extent of a map, in degrees of latitude: some two hundred metres.
+/// The minimum extent of a map, in degrees of latitude: about two hundred meters.
 const EXTENT_MIN: f64 = 0.002;
 /// Meters in a degree of latitude.
 const METERS_IN_DEGREE: f64 = 111_195.0;
-/// The least room around the stops of a feed, in degrees.
+/// The minimum margin around the stops of a feed, in degrees.
 const ROOM: f32 = 0.1;
 
-/// How degrees become places in the picture.
+/// The projection from degrees to SVG units.
 struct MapFrame {
     north: f64,
     west: f64,
-    /// How much narrower a degree of longitude is there.
+    /// The ratio of a degree of longitude to one of latitude.
     squeeze: f64,
     scale: f64,
     width: f64,
     height: f64,
-    /// What is well known is but a dot in it.
+    /// True if the known places shrink to dots, because all findings are far away.
     is_wide: bool,
 }
 
-/// The map of a finding, and its places by name; nothing where it is about no place. `outline` is what is well known, to be
-/// drawn under them.
+/// Renders the map of a finding and the names of its places; nothing if it has no places. The `outline` of known places
+/// is drawn underneath.
 pub(crate) fn render_place_map(
     places: &[FindingPlace],
     samples: &[Map<String, Value>],
@@ -78,7 +78,7 @@ fn format_place_count(n: u64) -> String {
     format!("{n} {}", pluralize("places", n))
 }
 
-/// The first of them by name, with where they are.
+/// Renders the names and coordinates of the first places.
 fn render_place_names(places: &[FindingPlace]) -> Markup {
     const SHOWN: usize = 3;
     html! {
@@ -92,16 +92,16 @@ fn render_place_names(places: &[FindingPlace]) -> Markup {
     }
 }
 
-/// How long a distance is in a picture.
+/// The scale bar of a map.
 struct ScaleBar {
-    /// In the picture's units.
+    /// Length in SVG units.
     length: f64,
     words: String,
 }
 
 impl MapFrame {
-    /// Around those of the places that lie where the outline does, and around all where none does; none if there is nothing
-    /// beside which a place can be seen.
+    /// Fits the findings that are near the outline, or all of them if none is. Returns `None` if there are fewer than
+    /// two points.
     fn fit_places(places: &[FindingPlace], outline: &[Point]) -> Option<MapFrame> {
         let at: Vec<Point> = places.iter().map(|place| place.at).collect();
         if at.is_empty() || at.len() + outline.len() < 2 {
@@ -116,7 +116,7 @@ impl MapFrame {
         let (tall, wide) = (north - south, (east - west) * squeeze);
         let scale = (SIDE - 2.0 * MARGIN) / tall.max(wide).max(EXTENT_MIN);
         let height = (tall * scale + 2.0 * MARGIN).max(SIDE / 3.0);
-        // What is narrower than the picture stands in its middle.
+        // Content that is narrower than the picture is centered.
         let spare =
             |side: f64, length: f64| ((side - 2.0 * MARGIN) / scale - length).max(0.0) / 2.0;
         let (west, north) = (west - spare(SIDE, wide) / squeeze, north + spare(height, tall));
@@ -124,7 +124,7 @@ impl MapFrame {
         Some(MapFrame { north, west, squeeze, scale, width: SIDE, height, is_wide })
     }
 
-    /// The longest round distance that takes no more than a quarter of the picture.
+    /// Returns the longest round distance that takes at most a quarter of the width.
     fn scale_bar(&self) -> ScaleBar {
         let meters_max = self.width / 4.0 / self.scale * METERS_IN_DEGREE;
         let ten = 10_f64.powf(meters_max.log10().floor());
@@ -148,7 +148,7 @@ impl MapFrame {
     }
 }
 
-/// The south-western and the north-eastern end of some points.
+/// Returns the south-western and the north-eastern corner of some points.
 fn bounding_box(points: impl Iterator<Item = Point>) -> [[f64; 2]; 2] {
     let mut ends = [[f64::MAX; 2], [f64::MIN; 2]];
     for point in points {
@@ -160,7 +160,8 @@ fn bounding_box(points: impl Iterator<Item = Point>) -> [[f64; 2]; 2] {
     ends
 }
 
-/// Where most stops of a feed are, with room around them: a stop at 0, 0 would else make a dot of all others.
+/// The area of most stops of a feed, with a margin. It excludes outliers: a single stop at 0, 0 would shrink all others
+/// to a dot.
 struct StopArea {
     ends: [[f32; 2]; 2],
 }
@@ -184,7 +185,7 @@ impl StopArea {
     }
 }
 
-/// All stops as one path of points, which is a third of as many circles.
+/// Draws all stops as a single path, which takes a third of the bytes of circles.
 fn stop_dots_path(frame: &MapFrame, stops: &[Point]) -> String {
     let mut path = String::new();
     for stop in stops {

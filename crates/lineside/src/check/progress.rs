@@ -1,4 +1,4 @@
-//! How far an input has been read, for whoever waits, and how reading ends once nobody waits any more.
+//! The progress of reading an input, and its cancellation.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use lineside_formats::{Error, Problems};
 use lineside_validate::CancelToken;
 use lineside_validate::gtfs::FileSource;
 
-/// How many bytes were read, of how many.
+/// Number of bytes read so far, out of a total.
 #[derive(Debug, Default)]
 pub(crate) struct CheckProgress {
     read: AtomicU64,
@@ -18,12 +18,12 @@ pub(crate) struct CheckProgress {
 }
 
 impl CheckProgress {
-    /// Says how many bytes there will be.
+    /// Sets the total number of bytes.
     pub(super) fn expect_bytes(&self, bytes: u64) {
         self.all.store(bytes, Ordering::Relaxed);
     }
 
-    /// Has the look end within a moment, whether it reads or rules run.
+    /// Ends the check soon, during reading and during rules.
     pub(crate) fn cancel_check(&self) {
         self.stop.cancel();
     }
@@ -32,7 +32,7 @@ impl CheckProgress {
         &self.stop
     }
 
-    /// The part that was read, from 0 to 1; none as long as nobody knows how much there is.
+    /// Returns the fraction read, from 0 to 1; `None` while the total is unknown.
     pub(crate) fn fraction_read(&self) -> Option<f64> {
         let all = self.all.load(Ordering::Relaxed);
         let read = self.read.load(Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl CheckProgress {
     }
 }
 
-/// A source whose bytes are counted as they are read.
+/// A source that counts the bytes that are read from it.
 pub(super) struct ProgressSource<'a, S> {
     source: S,
     progress: &'a CheckProgress,
@@ -86,7 +86,7 @@ impl Read for ProgressReader<'_> {
     }
 }
 
-/// Files that are read until the look is stopped.
+/// A file set that can be read until the check is cancelled.
 pub(super) struct CancellableFiles<'a> {
     files: &'a mut dyn FileSet,
     stop: &'a CancelToken,
@@ -98,7 +98,7 @@ impl<'a> CancellableFiles<'a> {
         Self { files, stop, left_out: BTreeSet::new() }
     }
 
-    /// Has these be as if they were not there.
+    /// Hides these files.
     pub(super) fn exclude_files<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         self.left_out.extend(names.map(str::to_owned));
     }
@@ -140,7 +140,7 @@ impl Read for CancellableReader<'_> {
     }
 }
 
-/// What reading and writing end with once the look is stopped. Nobody is told.
+/// Returns the error that ends reading and writing after a cancellation. No user sees it.
 pub(super) fn cancelled_error() -> io::Error {
     io::Error::other("the look was stopped")
 }

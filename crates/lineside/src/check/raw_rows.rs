@@ -1,4 +1,5 @@
-//! The offending rows of findings as they are in a schedule's files, so that nobody has to look for line 40,212 by hand.
+//! Collects the rows of a schedule's files that findings are about, so that users need not look for line 40,212 by
+//! hand.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read};
@@ -10,36 +11,36 @@ use serde_json::{Map, Value};
 use super::CheckFinding;
 use super::finding_fields::FindingFields;
 
-/// Findings of one kind whose rows are kept.
+/// Number of findings of one kind whose rows are shown.
 pub(super) const FINDINGS_MAX: usize = 2;
-/// Rows of one report.
+/// Maximum number of rows in a report.
 pub(super) const ROWS_MAX: usize = 120;
-/// Bytes of a row that are kept.
+/// Maximum number of bytes of a row.
 pub(super) const ROW_BYTES_MAX: usize = 400;
-/// Bytes of a file that are read for its rows: a country's `stop_times.txt` has a few hundred million.
+/// Maximum number of bytes that are read of a file: a country's `stop_times.txt` has a few hundred million.
 const FILE_BYTES_MAX: u64 = 2 << 30;
-/// The fields of a finding that have a row's number.
+/// The fields of a finding that hold a row number.
 const ROW_FIELDS: [&str; 4] =
     ["csvRowNumber", "oldCsvRowNumber", "newCsvRowNumber", "prevCsvRowNumber"];
 
 /// A row of a file as text, or another record that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RawRow {
-    /// The code of the finding that is about it.
+    /// The code of the finding.
     pub(crate) code: String,
-    /// The file, or what else names the record, such as `entity 17`.
+    /// The file, or another name of the record, such as `entity 17`.
     pub(crate) file: String,
-    /// Its line in the file, from 1 (the header of a table); 0 where lines say nothing.
+    /// The line in the file, from 1 (the header of a table); 0 if lines do not apply.
     pub(crate) line: u64,
-    /// The header of a table; cut if it is long.
+    /// The header of a table; truncated if it is long.
     pub(crate) header: String,
-    /// The row; cut if it is long.
+    /// The row; truncated if it is long.
     pub(crate) text: String,
 }
 
-/// The rows of the first findings of each kind. A file that cannot be read has none.
+/// Reads the rows of the first findings of each kind. A file that cannot be read gives no rows.
 pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) -> Vec<RawRow> {
-    // Lines of each file with the places in `rows` that they belong to.
+    // For each file, its lines with their indexes in `rows`.
     let mut wanted: BTreeMap<String, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let mut rows: Vec<RawRow> = Vec::new();
     for finding in findings {
@@ -59,7 +60,7 @@ pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) 
         }
     }
     for (file, lines) in wanted {
-        // One that cannot be opened has a finding of its own.
+        // A file that cannot be opened has a finding already.
         _ = source.read_file(&file, &mut |bytes| {
             if let Some(bytes) = bytes {
                 read_lines(bytes, &lines, &mut rows);
@@ -70,7 +71,7 @@ pub(super) fn read_raw_rows(source: &dyn FileSource, findings: &[CheckFinding]) 
     rows
 }
 
-/// The files and lines that a finding names.
+/// Returns the files and lines that a finding names.
 fn row_positions(fields: &FindingFields, sample: &Map<String, Value>) -> Vec<(String, u64)> {
     let child = sample.get("childFilename").and_then(Value::as_str).map(str::to_owned);
     let Some(file) = child.or_else(|| fields.format_cell("filename", sample)) else {
@@ -100,7 +101,7 @@ fn read_lines(bytes: &mut dyn Read, wanted: &BTreeMap<u64, Vec<usize>>, rows: &m
     }
 }
 
-/// Reads a line, of which it keeps the beginning. `Some(false)` at the end, `None` if it cannot be read.
+/// Reads a line, of which it keeps the beginning. Returns `Some(false)` at the end, `None` if the line cannot be read.
 fn read_line_start(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bool> {
     line.clear();
     let mut has_any = false;
@@ -112,7 +113,7 @@ fn read_line_start(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Opt
         has_any = true;
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
-        // One byte more than is kept tells that there is more.
+        // One extra byte shows that the line is longer.
         let room = (ROW_BYTES_MAX + 1).saturating_sub(line.len());
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         let n = end.map_or(buffer.len(), |end| end + 1);

@@ -1,4 +1,4 @@
-//! Real time, and NeTEx: what their decoders complain about, and what the rules say of what was read.
+//! Checks real-time messages and NeTEx: the problems of their decoders and the findings of the rules.
 
 use bytes::Bytes;
 use jiff::tz::TimeZone;
@@ -42,7 +42,7 @@ pub(super) fn check_realtime_or_netex(
     });
     let InspectionResult { problems, unused, counts, mut errors, mut outline } = looked?;
     let mut found = super::findings_from(&notices);
-    // What a rule, the decoder and the timetable call by one name is one thing, and is counted once.
+    // A problem with the code of a finding is the same problem, so it is counted once.
     for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
         for finding in problem_findings(problems, severity, format) {
             if found.iter().all(|other| other.code != finding.code) {
@@ -86,7 +86,7 @@ pub(super) fn check_realtime_or_netex(
     Ok(checked)
 }
 
-/// The records that the first findings are about. What cannot be read any more has none.
+/// Returns the records of the first findings. Data that can no longer be read give none.
 fn find_raw_rows(
     format: Format,
     body: &Bytes,
@@ -110,24 +110,24 @@ fn find_raw_rows(
     }
 }
 
-/// What a publication of one file goes by in its decoder.
+/// The decoder's file name for a publication of one file.
 const SINGLE: &str = "publication.xml";
-/// The field of a file's name.
+/// The field with the name of a file.
 const FILENAME: &str = "filename";
 
-/// How a publication of NeTEx is called that is one file and no zip: as whoever brings it calls it, if that is the name of such a file.
+/// Returns the file name of a NeTEx publication that is not a zip, if the name of the input is one of an XML file.
 fn single_file_name(format: Format, body: &[u8], input: &str) -> Option<String> {
     let is_single = format == Format::Netex && !body.starts_with(b"PK");
     let of_xml = |path: &str| {
         let name = path.rsplit(['/', '\\']).next()?;
         (name.len() > 4 && name.to_ascii_lowercase().ends_with(".xml")).then(|| name.to_owned())
     };
-    // Of an address, what it asks for is no part of the name.
+    // The query of an address is not part of the file name.
     let named = of_xml(input).or_else(|| of_xml(input.split(['?', '#']).next()?));
     named.filter(|_| is_single)
 }
 
-/// Names the one file of a publication where findings say in which file they are.
+/// Replaces the decoder's name of a single file in findings.
 fn set_file_name(findings: &mut [CheckFinding], name: &str) {
     let samples = findings.iter_mut().flat_map(|finding| &mut finding.samples);
     for file in samples.filter_map(|sample| sample.get_mut(FILENAME)) {
@@ -137,8 +137,8 @@ fn set_file_name(findings: &mut [CheckFinding], name: &str) {
     }
 }
 
-/// Holds a message of GTFS-Realtime against the rules: all of them with its schedule, of which the stops become the outline, else
-/// those that need none.
+/// Validates a GTFS-Realtime message: with its schedule by all rules, otherwise by those that need none. The stops of
+/// the schedule become the outline.
 fn check_gtfs_realtime(
     body: &Bytes,
     plan: &CheckPlan,
@@ -160,7 +160,7 @@ fn check_gtfs_realtime(
     Ok(errors)
 }
 
-/// Draws the schedule's stops under what is found, where there are some.
+/// Replaces the outline with the schedule's stops, if it has any.
 pub(super) fn add_stop_outline(timetable: &ScheduleIndex, outline: &mut Vec<Point>) {
     let stops = timetable.stop_points();
     if !stops.is_empty() {
@@ -169,8 +169,7 @@ pub(super) fn add_stop_outline(timetable: &ScheduleIndex, outline: &mut Vec<Poin
     }
 }
 
-/// The schedule that a message is held against; one with nothing in it where none was given. What is wrong with it is not asked
-/// here.
+/// Reads the schedule of the plan; returns an empty one if there is none. The schedule itself is not validated.
 pub(super) fn read_timetable(
     plan: &CheckPlan,
     context: &ValidationContext,
@@ -185,7 +184,7 @@ pub(super) fn read_timetable(
     read.ok_or_else(|| STOPPED.to_owned())
 }
 
-/// What is said of the schedule, not of the message.
+/// Marks an error as one of the schedule, not of the message.
 pub(super) fn schedule_error(error: impl std::fmt::Display) -> String {
     format!("the schedule: {error}")
 }
@@ -199,7 +198,7 @@ fn decode_message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems
     }
 }
 
-/// Said of real time that is held against nothing.
+/// The finding that a real-time message was validated without its schedule.
 const NO_SCHEDULE: CheckFinding = CheckFinding {
     code: String::new(),
     severity: Severity::Info,
@@ -209,7 +208,7 @@ const NO_SCHEDULE: CheckFinding = CheckFinding {
     places: Vec::new(),
 };
 
-/// Tables that nobody reads, until the look is stopped: what is asked is only what cannot be put into them.
+/// A writer that discards all tables: only the records that do not fit into tables matter. Fails after a cancellation.
 struct DiscardTables<'a>(&'a CancelToken);
 
 impl TableWriter for DiscardTables<'_> {
@@ -226,20 +225,20 @@ impl TableWriter for DiscardTables<'_> {
     }
 }
 
-/// What came of a look.
+/// The result of decoding and validating an input.
 #[derive(Default)]
 struct InspectionResult {
-    /// What the decoder complains about.
+    /// The problems of the decoder.
     problems: Problems,
-    /// What no timetable can be made of.
+    /// The records that do not fit into a timetable.
     unused: Problems,
     counts: Vec<(&'static str, u64)>,
     errors: Vec<SystemError>,
-    /// Where some of its vehicles are.
+    /// The coordinates of some vehicles.
     outline: Vec<Point>,
 }
 
-/// What something is and what is wrong with it, in `allowed` bytes of memory.
+/// Decodes and validates an input in `allowed` bytes of memory.
 fn inspect_input(
     format: Format,
     body: &Bytes,
@@ -302,7 +301,7 @@ fn inspect_netex(
     let netex::PartialPublication { publication, mut problems, refused } = read;
     let counts = vec![("journeys", publication.record_counts().service_journeys as u64)];
     let mut unused = Problems::new();
-    // What is lacking for a timetable may be in files that cannot be read.
+    // Records that a timetable lacks may be in unreadable files.
     if refused.is_empty() {
         netex::write_gtfs(&publication, &mut DiscardTables(stop), &mut unused)?;
     }
@@ -318,14 +317,14 @@ fn inspect_netex(
     Ok(InspectionResult { problems, unused, counts, errors, outline: Vec::new() })
 }
 
-/// Where vehicles are.
+/// Returns the locations of vehicles.
 fn vehicle_locations(message: &siri::SiriMessage) -> impl Iterator<Item = &siri::Location> {
     let deliveries = message.deliveries().flat_map(|it| &it.vehicle_monitorings);
     let activities = deliveries.flat_map(|it| &it.vehicle_activities);
     activities.filter_map(|it| it.monitored_vehicle_journey.as_ref()?.vehicle_location.as_ref())
 }
 
-/// That a file of several cannot be read.
+/// Returns the problem that one of several files cannot be read.
 fn unreadable_file(refusal: &Error) -> Problem {
     let (file, words) = (refusal.file_name().unwrap_or_default(), refusal.to_string());
     let reason = words.strip_prefix(file).and_then(|words| words.strip_prefix(": "));
@@ -349,7 +348,7 @@ fn count_elements(message: &siri::SiriMessage) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// Problems by code. What is of no use to readers counts as an error; what only we do not read is no fault of anybody.
+/// Groups problems by code into findings of a severity. Services that only Lineside does not read give an info.
 fn problem_findings(problems: &Problems, severity: Severity, format: Format) -> Vec<CheckFinding> {
     let mut findings: Vec<CheckFinding> = Vec::new();
     for (_, code, total) in problems.problem_counts() {
@@ -359,7 +358,7 @@ fn problem_findings(problems: &Problems, severity: Severity, format: Format) -> 
                 code: code.to_owned(),
                 severity: match code {
                     NOT_READ => Severity::Info,
-                    // The schema allows it, and what was taken for it is said.
+                    // The schema allows a missing offset, and the message names the assumed one.
                     WITHOUT_ZONE => Severity::Warning,
                     _ => severity,
                 },
@@ -378,13 +377,13 @@ fn problem_findings(problems: &Problems, severity: Severity, format: Format) -> 
     findings
 }
 
-/// The decoder's word for a delivery of a service that is not read here.
+/// The decoder's code for a delivery of an unsupported service.
 const NOT_READ: &str = "delivery_not_read";
-/// The decoder's word for a moment whose offset is not said.
+/// The decoder's code for a time without an offset.
 const WITHOUT_ZONE: &str = "timestamp_without_zone";
 
 fn problem_sample(problem: &Problem, format: Format) -> Map<String, Value> {
-    // Of SIRI it is told the how manieth record it is.
+    // Problems of SIRI have a record number instead of a line.
     let line = if format == Format::Siri { "record" } else { "line" };
     let fields = [
         (FILENAME, Some(json!(problem.file))),

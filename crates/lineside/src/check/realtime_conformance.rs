@@ -1,4 +1,5 @@
-//! SIRI held against its schedule: what a message comes to in a server, by the rules of real time that a server asks of it.
+//! Validates a SIRI message as the GTFS-Realtime message that a server converts it to, with the real-time rules for
+//! servers.
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedMessage;
@@ -13,12 +14,12 @@ use super::realtime_and_netex::{add_stop_outline, read_timetable, schedule_error
 use super::{CheckPlan, Point};
 use crate::convert::{ConversionSchedule, siri_to_gtfs_realtime};
 
-/// Whether there is something to hold a message against.
+/// Returns true if the plan has a schedule or a previous message to validate against.
 pub(super) fn has_references(plan: &CheckPlan) -> bool {
     plan.schedule.is_some() || plan.previous.is_some()
 }
 
-/// Holds what a message comes to against the rules: all that are to the point with its schedule, else those that need none.
+/// Validates the converted message: with its schedule by all rules that apply, otherwise by those that need none.
 pub(super) fn check_conformance(
     body: &Bytes,
     plan: &CheckPlan,
@@ -42,7 +43,7 @@ pub(super) fn check_conformance(
     let scope = RuleScope {
         has_schedule: schedule.is_some(),
         is_translated: true,
-        // Calls are told of stops that were asked about, which are not all that there are.
+        // Stop monitoring covers only the requested stops, so such a message is incomplete.
         is_whole: !has_visits,
         is_said_anew: true,
     };
@@ -56,7 +57,7 @@ pub(super) fn check_conformance(
     Ok(errors)
 }
 
-/// What a message comes to, and whether it tells of calls at stops.
+/// Returns the converted message, and true if the SIRI message contains stop monitoring.
 fn read_message(
     body: &Bytes,
     plan: &CheckPlan,

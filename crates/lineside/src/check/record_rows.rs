@@ -1,4 +1,4 @@
-//! The offending records of findings as text, in the formats whose data are not rows of tables: elements of NeTEx and SIRI,
+//! Collects the records that findings are about, as text, in formats without tables: elements of NeTEx and SIRI,
 //! entities of GTFS-Realtime, records of GBFS.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,20 +10,20 @@ use serde_json::{Map, Value};
 
 use super::raw_rows::{FINDINGS_MAX, ROW_BYTES_MAX, ROWS_MAX, RawRow, shorten_line};
 
-/// Bytes of a file that are held at once while it is searched.
+/// Bytes of a file that are read per step of a search.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Bytes before an id that may belong to the tag that it is in.
+/// Maximum number of bytes of a tag before or after its id.
 const TAG_BYTES_MAX: usize = 8 << 10;
-/// How an id of an element begins in NeTEx, after a space or a line's end.
+/// The start of an element's id attribute in NeTEx, after white space.
 const ID: &[u8] = b"id=\"";
-/// The records of SIRI's deliveries.
+/// The elements of SIRI deliveries that are shown as records.
 const SIRI_RECORDS: [&str; 4] =
     ["EstimatedVehicleJourney", "VehicleActivity", "MonitoredStopVisit", "PtSituationElement"];
 
-/// One kind of finding: its code and its first findings.
+/// The code of one kind of finding with its first findings.
 type Found<'a> = (&'a str, &'a [Map<String, Value>]);
 
-/// Rows of a report, each once.
+/// The rows of a report, without duplicates.
 #[derive(Default)]
 struct RecordRows(Vec<RawRow>);
 
@@ -37,7 +37,7 @@ impl RecordRows {
     }
 }
 
-/// The findings whose records are shown, each with its code.
+/// Returns the findings whose records are shown, each with its code.
 fn first_findings<'a>(
     found: impl IntoIterator<Item = Found<'a>>,
 ) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> {
@@ -46,7 +46,7 @@ fn first_findings<'a>(
     })
 }
 
-/// The entities that findings in a message name, as JSON.
+/// Returns the entities of a message that findings name, as JSON.
 pub(crate) fn entity_rows<'a>(
     message: &FeedMessage,
     found: impl IntoIterator<Item = Found<'a>>,
@@ -69,7 +69,7 @@ pub(crate) fn entity_rows<'a>(
     rows.0
 }
 
-/// The records of a GBFS system's files that findings point into, as JSON.
+/// Returns the records of a GBFS system that findings point to, as JSON.
 pub(crate) fn gbfs_rows<'a, 'b>(
     files: impl IntoIterator<Item = (&'b str, &'b [u8])>,
     found: impl IntoIterator<Item = Found<'a>>,
@@ -98,7 +98,7 @@ pub(crate) fn gbfs_rows<'a, 'b>(
     rows.0
 }
 
-/// The outermost item of a list on the way to a JSON pointer, with its own pointer.
+/// Returns the outermost list item on the path of a JSON pointer, with its own pointer.
 fn record_at<'a, 'p>(file: &'a Value, pointer: &'p str) -> Option<(&'p str, &'a Value)> {
     let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let mut end = 0;
@@ -112,7 +112,7 @@ fn record_at<'a, 'p>(file: &'a Value, pointer: &'p str) -> Option<(&'p str, &'a 
     None
 }
 
-/// The records of a SIRI message in XML whose ids findings name.
+/// Returns the records of a SIRI message in XML whose ids findings name.
 pub(super) fn siri_rows<'a>(
     body: &[u8],
     found: impl IntoIterator<Item = Found<'a>>,
@@ -135,7 +135,7 @@ pub(super) fn siri_rows<'a>(
     rows.0
 }
 
-/// Where the record begins that a place in a message is in, and the name of its element.
+/// Returns the start of the record around an offset, and the name of its element.
 fn record_before(text: &str, at: usize) -> Option<(usize, &'static str)> {
     let before = text.get(..at)?;
     before.rmatch_indices('<').find_map(|(start, _)| {
@@ -148,12 +148,12 @@ fn record_before(text: &str, at: usize) -> Option<(usize, &'static str)> {
     })
 }
 
-/// The elements of a NeTEx publication whose ids findings name. A file that cannot be read has none.
+/// Returns the elements of a NeTEx publication whose ids findings name. A file that cannot be read gives none.
 pub(super) fn netex_rows<'a>(
     files: &mut dyn FileSet,
     found: impl IntoIterator<Item = Found<'a>>,
 ) -> Vec<RawRow> {
-    // The codes that are about each id, file by file.
+    // For each file, the codes of the findings of each id.
     let mut wanted: BTreeMap<&str, HashMap<Vec<u8>, Vec<&str>>> = BTreeMap::new();
     for (code, sample) in first_findings(found).take(ROWS_MAX) {
         let text = |name: &str| sample.get(name).and_then(Value::as_str);
@@ -178,7 +178,7 @@ pub(super) fn netex_rows<'a>(
     rows.0
 }
 
-/// Reads a file until all `ids` were found as ids of elements, in a window that moves over it.
+/// Reads a file through a sliding window until all `ids` are found as ids of elements.
 fn search_elements<'a>(
     file: &mut dyn Read,
     ids: &mut HashMap<Vec<u8>, Vec<&'a str>>,
@@ -190,7 +190,7 @@ fn search_elements<'a>(
         let before = window.len();
         let read = (&mut *file).take(CHUNK_BYTES as u64).read_to_end(&mut window);
         let is_end = read.is_err() || window.len() == before;
-        // An element near the end of the window is read with what follows it.
+        // An element near the end of the window is searched with the next chunk, so that its tag is complete.
         let until = if is_end { window.len() } else { window.len().saturating_sub(TAG_BYTES_MAX) };
         while let Some(at) = find_id_attribute(&window, searched, until) {
             let value = at + ID.len();
@@ -214,7 +214,7 @@ fn search_elements<'a>(
     }
 }
 
-/// The next attribute `id` in a part of the window.
+/// Returns the offset of the next `id` attribute between two offsets.
 fn find_id_attribute(window: &[u8], from: usize, until: usize) -> Option<usize> {
     let part = window.get(from..until)?;
     let is_attribute = |at: usize| at > 0 && window[at - 1].is_ascii_whitespace();
@@ -226,14 +226,14 @@ fn count_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// The beginning of an element without the spaces that only indent it.
+/// Returns the beginning of an element without its indentation.
 fn strip_indentation(element: &[u8]) -> Vec<u8> {
-    // Of indented text some four times as much is looked at as is shown.
+    // Indented text needs about four times the bytes that are shown.
     let text = element.get(..element.len().min(4 * ROW_BYTES_MAX)).unwrap_or_default();
     let mut joined = Vec::with_capacity(text.len());
     for part in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
         let part = part.trim_ascii();
-        // Within a tag a line's end divides its attributes.
+        // Inside a tag, a line break separates attributes.
         if joined.last().is_some_and(|byte| *byte != b'>') && !part.is_empty() {
             joined.push(b' ');
         }
@@ -242,7 +242,7 @@ fn strip_indentation(element: &[u8]) -> Vec<u8> {
     joined
 }
 
-/// A text as it is between tags and in attributes.
+/// Escapes a text for the content and the attributes of XML.
 fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! A report on a small schedule that comes with the program, to show what reports look like.
+//! A report on a small built-in schedule, as an example of reports.
 
 use std::io::Cursor;
 
@@ -12,10 +12,10 @@ use lineside_sync::UnixMillis;
 
 use super::{CheckPlan, CheckProgress, CheckReport, CheckSystemFiles, ParsedReport, check_input};
 
-/// Findings of one kind that are kept.
+/// Maximum number of findings of one kind.
 const SAMPLES: usize = 5;
 
-/// A schedule with a stop at 0° north, 0° east, a service that is over, a trip whose route is missing, and a file that nobody knows.
+/// A schedule with a stop at 0° north, 0° east, an expired service, a trip whose route is missing, and an unknown file.
 const FILES: [(&str, &str); 7] = [
     (
         "agency.txt",
@@ -38,7 +38,7 @@ const FILES: [(&str, &str); 7] = [
     ("drivers.txt", "driver_id\n1\n"),
 ];
 
-/// The report on the sample as of a moment; `None` if it cannot be made.
+/// Returns the report on the sample at a time; `None` if it cannot be made.
 pub(crate) fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
     let at = Timestamp::from_millisecond(now.0).ok()?;
     let body = zip_sample().ok()?;

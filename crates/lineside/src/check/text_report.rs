@@ -1,4 +1,4 @@
-//! A report as lines for a terminal: short, grouped by how bad it is.
+//! Renders a report as lines for a terminal: short, grouped by severity.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use super::{
     format_grouped,
 };
 
-/// Findings of one kind that are shown.
+/// Number of findings of one kind that are shown.
 const SHOWN: usize = 3;
 
 pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
@@ -41,7 +41,7 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
             _ = writeln!(out, "  Fix: {}", remedy.replace('\n', " "));
         }
         let fields = FindingFields::for_code(&finding.code, finding.summary);
-        // Some are about the whole and have nothing to tell but that.
+        // Findings about the whole input have empty samples.
         let told = || finding.samples.iter().filter(|sample| !sample.is_empty());
         for sample in told().take(SHOWN) {
             _ = writeln!(out, "  - {}", escape_control_chars(&finding_line(&fields, sample)));
@@ -52,7 +52,7 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
     }
     _ = writeln!(out, "\n{}", summarize_findings(checked));
     if !checked.unread.is_empty() {
-        // Who reads the end of a long report sees that it is not all.
+        // The end of a long report repeats that it is incomplete.
         _ = writeln!(out, "Some of the data could not be checked; see the beginning.");
     }
     for error in &checked.errors {
@@ -61,7 +61,7 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
     out
 }
 
-/// What was not looked at, and what of the findings was not to be told; nothing where all is told.
+/// Describes the unread data and the ignored codes; `None` if there are none.
 pub(super) fn describe_omissions(checked: &CheckReport) -> Option<String> {
     let mut out = String::new();
     write_unread(&mut out, checked);
@@ -78,12 +78,12 @@ fn write_unread(out: &mut String, checked: &CheckReport) {
     }
 }
 
-/// What there is of each kind, in words.
+/// Describes the number of records of each kind.
 pub(super) fn describe_counts(checked: &CheckReport) -> Vec<String> {
     describe_contents(checked.counts.iter().copied(), &checked.unread)
 }
 
-/// A line as one line that does nothing to a terminal or to who reads a build's log: a producer chooses the names of his files.
+/// Escapes control characters: a producer's file names could otherwise control a terminal or a CI log.
 pub(crate) fn escape_control_chars(line: &str) -> Cow<'_, str> {
     if !line.contains(char::is_control) {
         return Cow::Borrowed(line);
@@ -95,7 +95,7 @@ pub(crate) fn escape_control_chars(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What people call a format.
+/// Returns the usual name of a format.
 pub(crate) fn format_label(format: Format) -> String {
     match format {
         Format::Netex => "NeTEx".to_owned(),
@@ -103,7 +103,7 @@ pub(crate) fn format_label(format: Format) -> String {
     }
 }
 
-/// How many findings there are of each severity, and what of them was not to be told.
+/// Returns the number of findings of each severity, and the ignored codes.
 pub(super) fn summarize_findings(checked: &CheckReport) -> String {
     let sum = count_by_severity(&checked.findings);
     let Some(ignored) = describe_ignored(checked) else { return sum };
@@ -111,7 +111,7 @@ pub(super) fn summarize_findings(checked: &CheckReport) -> String {
     format!("{sum} {ignored}")
 }
 
-/// What of the findings was not to be told, in a sentence.
+/// Describes the ignored codes in a sentence.
 fn describe_ignored(checked: &CheckReport) -> Option<String> {
     let codes =
         checked.ignored.iter().map(|(code, total)| format!("{code} ({})", format_times(*total)));
@@ -122,12 +122,12 @@ fn describe_ignored(checked: &CheckReport) -> Option<String> {
     (n > 0).then(|| format!("{ignored}: {}.", codes.join(", ")))
 }
 
-/// What is said of a rule of ours that broke off or met a limit.
+/// Describes a rule that failed or hit a limit.
 pub(super) fn describe_fault(error: &SystemError) -> String {
     format!("Error of Lineside: the rule {} failed: {}", error.rule, error.message)
 }
 
-/// How many findings are told of each severity, in words.
+/// Returns the number of findings of each severity, in words.
 fn count_by_severity(findings: &[CheckFinding]) -> String {
     if findings.is_empty() {
         return "No findings.".to_owned();
@@ -151,7 +151,7 @@ pub(super) fn format_times(total: u64) -> String {
     }
 }
 
-/// One finding: where it is, then what it says.
+/// Formats one finding: its location, then its fields.
 pub(super) fn finding_line(fields: &FindingFields, sample: &Map<String, Value>) -> String {
     const FILES: [&str; 2] = ["filename", "childFilename"];
     const LINES: [&str; 2] = ["csvRowNumber", "line"];
@@ -186,7 +186,7 @@ fn paint_severity(severity: Severity, text: &str) -> String {
 }
 
 impl CheckFinding {
-    /// What a heading calls it.
+    /// Returns the heading of a finding.
     pub(super) fn finding_title(&self) -> String {
         format!("{} ({})", self.code, format_times(self.total))
     }

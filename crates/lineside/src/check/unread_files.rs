@@ -1,16 +1,16 @@
-//! What of a schedule rules did not see, in words: whoever mends it finds more then, and should not wonder.
+//! Describes the parts of a schedule that no rule saw. Once they are fixed, a validation may find more.
 
 use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
 
 use super::format_grouped;
 
-/// What stands above the list of such files.
+/// The text above the list of such files.
 pub(crate) const UNREAD: &str = "Some of the data could not be checked. Fix this and validate again; there may be more findings then:";
 
-/// The file of a folder of reports that has the list.
+/// The file of a report folder with that list.
 pub(crate) const UNREAD_FILE: &str = "unread.json";
 
-/// One such file, in a sentence without a full stop.
+/// Describes one such file, in a sentence without a full stop.
 pub(crate) fn describe_unread_file(file: &IncompleteFile) -> String {
     let name = &file.filename;
     let rows = format_row_count(file.rows);
@@ -42,7 +42,7 @@ fn format_row_count(rows: u64) -> String {
     if rows == 1 { "1 row".to_owned() } else { format!("{} rows", format_grouped(rows)) }
 }
 
-/// Whether there are more of these things than are counted: those in rows that could not be read.
+/// Returns true if a file has unreadable rows, so that the count of its records is too low.
 pub(super) fn is_partly_read(kind: &str, unread: &[IncompleteFile]) -> bool {
     let file = match kind {
         "agencies" => "agency.txt",

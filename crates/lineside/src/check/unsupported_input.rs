@@ -1,4 +1,4 @@
-//! What something is that cannot be checked: whoever brings it is told what to do.
+//! Describes input that cannot be checked, with advice for the user.
 
 use std::io::{Cursor, Read as _};
 
@@ -8,13 +8,13 @@ use lineside_formats::gtfs::{DatasetLimits, ZipFiles};
 use lineside_formats::looks_like_html;
 use serde::de::IgnoredAny;
 
-/// Why something is nothing that can be checked, where no more can be said of it.
+/// The reason if nothing more specific is known.
 const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
-/// How much of the beginning is looked at: a header of a table, a root element, the first block of an archive.
+/// Bytes of the beginning that are inspected: a table header, a root element, the first block of an archive.
 const LOOK_BYTES: usize = 8 << 10;
-/// Files of a zip that are named.
+/// Number of files of a zip that are named.
 const NAMES: usize = 3;
-/// How the names of other archives and compressions begin, and what they are called.
+/// The signatures of other archive and compression formats, with their names.
 const PACKED: [(&[u8], &str); 5] = [
     (b"7z\xBC\xAF\x27\x1C", "an archive of 7-Zip"),
     (b"Rar!", "an archive of RAR"),
@@ -23,7 +23,7 @@ const PACKED: [(&[u8], &str); 5] = [
     (b"\x28\xB5\x2F\xFD", "compressed with zstd"),
 ];
 
-/// What the bytes are instead, and what to do; without a full stop.
+/// Describes an unsupported input and what to do about it; without a full stop.
 pub(super) fn describe_input(body: &[u8]) -> String {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let look = &start[..start.len().min(LOOK_BYTES)];
@@ -60,7 +60,7 @@ pub(super) fn describe_input(body: &[u8]) -> String {
     }
 }
 
-/// What to do with a schedule that is packed otherwise.
+/// The advice for a schedule in another archive format.
 const TO_ZIP: &str =
     "unpack it, and name the folder that the tables are in, or put them into a zip";
 
@@ -83,7 +83,7 @@ fn describe_zip(body: &[u8]) -> String {
     )
 }
 
-/// What is said of a zip with these files if there are zips in it.
+/// Describes a zip that contains zips; `None` if it contains none.
 pub(super) fn describe_nested_zips<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let zips: Vec<String> = names.filter(|name| is_zip_name(name)).map(str::to_owned).collect();
     (!zips.is_empty()).then(|| {
@@ -98,7 +98,7 @@ fn is_zip_name(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".zip")
 }
 
-/// The first of the files that something has.
+/// Lists the first files of a zip or a folder.
 fn list_first_files(names: &[String]) -> String {
     let shown = names.get(..NAMES.min(names.len())).unwrap_or_default().join(", ");
     match (names.len(), names.len().saturating_sub(NAMES)) {
@@ -108,7 +108,7 @@ fn list_first_files(names: &[String]) -> String {
     }
 }
 
-/// What a folder with these files is not, and what to do; without a full stop.
+/// Describes a folder that cannot be checked and what to do about it; without a full stop.
 pub(crate) fn describe_folder(names: &[String]) -> String {
     let is_json = |name: &&String| name.ends_with(".json");
     let lists = names.iter().filter(is_json).find(|name| name.starts_with("gbfs"));
@@ -128,7 +128,7 @@ pub(crate) fn describe_folder(names: &[String]) -> String {
 
 fn describe_gzip(body: &[u8]) -> String {
     let mut inside = Vec::new();
-    // What cannot be inflated to its end shows what it is all the same.
+    // The beginning is enough, even if the rest cannot be inflated.
     _ = GzDecoder::new(body).take(LOOK_BYTES as u64).read_to_end(&mut inside);
     if is_tar(&inside) {
         return format!("this is an archive of tar, compressed with gzip: {TO_ZIP}");
@@ -153,10 +153,10 @@ fn describe_json(body: &[u8]) -> String {
     }
 }
 
-/// Bytes of a text that is read as TOML.
+/// Maximum size of a text that is parsed as TOML, in bytes.
 const TOML_BYTES_MAX: usize = 1 << 20;
 
-/// Whether a text is a file of TOML with at least one key. A table of CSV and JSON are none.
+/// Returns true if a text is a TOML file with at least one key, unlike CSV and JSON.
 fn is_toml(body: &[u8]) -> bool {
     let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= TOML_BYTES_MAX);
     text.is_some_and(|text| {
@@ -164,7 +164,7 @@ fn is_toml(body: &[u8]) -> bool {
     })
 }
 
-/// A file of TOML, which may be this program's configuration.
+/// Describes a TOML file, which may be this program's configuration.
 fn describe_toml(text: &str) -> String {
     let tables = ["[server]", "[[feed]]", "[admin]", "[limits]", "[[namespace]]", "[api]"];
     match text.lines().any(|line| tables.contains(&line.trim())) {
@@ -196,10 +196,10 @@ fn describe_xml(text: &str) -> String {
     }
 }
 
-/// Characters of a text's beginning that are quoted.
+/// Number of characters that are quoted from the beginning of a text.
 const QUOTED_MAX: usize = 60;
 
-/// Text of no known kind, with its beginning, or bytes that are no text.
+/// Describes a text of unknown format by its beginning, or binary data.
 fn describe_unknown(text: &str) -> String {
     if text.contains(char::REPLACEMENT_CHARACTER) || text.contains('\0') {
         return format!("{NO_FORMAT}; it is a binary file of another format");
@@ -209,14 +209,14 @@ fn describe_unknown(text: &str) -> String {
     format!("{NO_FORMAT}; it is a text that begins with {start:?}")
 }
 
-/// One table of a schedule.
+/// Describes a single table of a schedule; `None` if the header is not GTFS.
 fn describe_table(text: &str) -> Option<String> {
     let header = text.lines().find(|line| !line.trim().is_empty())?;
     let names: Vec<&str> = header.split(',').map(|name| name.trim().trim_matches('"')).collect();
     let known = |file: &&'static lineside_formats::gtfs::fields::FileSpec| {
         names.iter().filter(|name| file.find_field_spec(name).is_some()).count()
     };
-    // The first of those that know as many, as the basic files stand first.
+    // The first of the best matches, because the basic files come first.
     let file = FILES.into_iter().rev().max_by_key(known)?;
     let n_known = known(&file);
     (n_known >= 2 && 2 * n_known >= names.len()).then(|| {
