@@ -1,4 +1,4 @@
-//! `[[alert]]` and `[smtp]`: whom to tell what becomes of feeds.
+//! `[[alert]]` and `[smtp]`: notifications about feeds and their targets.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,16 +15,16 @@ use url::Url;
 use super::resolve::{ConfigChecker, expected_message};
 use super::value::{CountText, DurationText, SecretText};
 
-/// Targets of one server: each is looked at for each feed, every second.
+/// Maximum number of targets: each is checked for each feed, every second.
 const ALERTS_MAX: usize = 64;
-/// Patterns of one alert.
+/// Maximum number of patterns of one alert.
 const PATTERNS_MAX: usize = 1_000;
-/// A longer quiet would hide what happens in a day.
+/// A longer quiet time would hide a whole day.
 const QUIET: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86_400);
 const QUIET_DEFAULT: Duration = Duration::from_secs(15 * 60);
-/// How a secret in base64 begins (standardwebhooks.com, 1.0).
+/// The prefix of a secret in base64 (standardwebhooks.com, 1.0).
 const KEY_PREFIX: &str = "whsec_";
-/// With what sending may take, a change is told within two minutes.
+/// Together with the time for sending, a change is reported within two minutes.
 const AFTER: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(90);
 const AFTER_DEFAULT: Duration = Duration::from_secs(30);
 const PORT: RangeInclusive<u64> = 1..=65_535;
@@ -40,7 +40,7 @@ pub(super) struct AlertTable {
     secret: Option<Spanned<SecretText>>,
 }
 
-/// What a target is told of.
+/// The events that a target is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum AlertOnText {
@@ -60,7 +60,7 @@ pub(super) struct SmtpTable {
     from: Spanned<String>,
 }
 
-/// How the way to the mail server is encrypted.
+/// The encryption of the connection to the mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum SecurityText {
@@ -69,46 +69,46 @@ pub(super) enum SecurityText {
     None,
 }
 
-/// `[[alert]]`: who is told of which feeds, and how often.
+/// `[[alert]]`: a target with its feeds, its events and the intervals of its messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertConfig {
-    /// Whom.
+    /// The target.
     pub target: AlertTarget,
-    /// Which feeds: ids, in which `*` stands for anything. Empty means all.
+    /// The feeds: ids, in which `*` matches any characters. Empty means all.
     pub feeds: Vec<String>,
-    /// Whether of changes of a feed's state.
+    /// True if the target is notified of changes of a feed's state.
     pub on_state: bool,
-    /// Whether of schedules that run out.
+    /// True if the target is notified of schedules that expire.
     pub on_expiry: bool,
-    /// Whether of errors in new data that were not there before.
+    /// True if the target is notified of errors in new data that earlier data did not have.
     pub on_findings: bool,
-    /// How long after a message no further trouble of the same feed is told.
+    /// Time after a message in which no further trouble of the same feed is sent.
     pub quiet: Duration,
-    /// How long a state has to hold before it is told.
+    /// Time that a state must last before it is reported.
     pub after: Duration,
 }
 
-/// Where messages go.
+/// The receiver of messages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AlertTarget {
-    /// An address that takes JSON by POST. It often holds a secret itself.
+    /// An address that accepts JSON by POST. The address often contains a secret.
     Webhook {
         /// The address.
         url: Secret,
-        /// What messages are signed with.
+        /// The key that signs messages.
         key: Option<SigningKey>,
     },
     /// A mailbox.
     Mail(Mailbox),
 }
 
-/// What messages to a webhook are signed with.
+/// The key that signs messages to a webhook.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningKey(Box<[u8]>);
 
 impl SigningKey {
-    /// The key that a secret stands for: what follows `whsec_` in base64, else the secret as it is. None where that is no
-    /// base64: signed with anything else, no message would be believed.
+    /// Decodes the key of a secret: base64 after the prefix `whsec_`, otherwise the bytes of the secret. Returns `None`
+    /// if the base64 is invalid, because receivers would reject messages signed with another key.
     pub(crate) fn from_secret(secret: &Secret) -> Option<Self> {
         let bytes = match secret.reveal().strip_prefix(KEY_PREFIX) {
             Some(coded) => BASE64_STANDARD.decode(coded).ok()?,
@@ -128,34 +128,34 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// `[smtp]`: the server that takes mail.
+/// `[smtp]`: the mail server that messages are sent through.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SmtpConfig {
-    /// Its name.
+    /// The host name.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// How the way to it is encrypted.
+    /// The encryption of the connection.
     pub security: SmtpSecurity,
-    /// Who sends, if it asks.
+    /// The user and the password, if the server requires them.
     pub login: Option<(String, Secret)>,
-    /// What stands as the sender.
+    /// The sender.
     pub from: Mailbox,
 }
 
-/// How the way to a mail server is encrypted.
+/// The encryption of the connection to a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmtpSecurity {
-    /// Begun in the clear and encrypted before anything is said; refused where that is not to be had.
+    /// STARTTLS: the connection is encrypted before any message is sent; it fails if the server does not offer that.
     StartTls,
-    /// Encrypted from the first byte.
+    /// TLS from the first byte.
     Tls,
-    /// Not at all: for a server on the same machine.
+    /// No encryption, for a server on the same machine.
     None,
 }
 
 impl AlertTarget {
-    /// Whether both are one address, and messages to it are signed in two ways.
+    /// Returns true if both have the same address but different signing keys.
     fn signs_differently(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Webhook { url, key }, Self::Webhook { url: same, key: other }) => {
@@ -167,13 +167,13 @@ impl AlertTarget {
 }
 
 impl AlertConfig {
-    /// Whether it is about the feed of this id.
+    /// Returns true if the alert covers the feed with this id.
     #[must_use]
     pub fn covers_feed(&self, id: &str) -> bool {
         self.feeds.is_empty() || self.feeds.iter().any(|pattern| matches_pattern(pattern, id))
     }
 
-    /// The ids that it names and that no feed has.
+    /// Returns the ids in the alert that no feed has.
     pub(crate) fn unknown_feed_ids(
         &self,
         is_known: impl Fn(&str) -> bool,
@@ -183,7 +183,7 @@ impl AlertConfig {
     }
 }
 
-/// Whether an id fits a pattern in which each `*` stands for any characters, or none.
+/// Returns true if an id matches a pattern in which each `*` matches any number of characters.
 fn matches_pattern(pattern: &str, id: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == id };
     let Some(mut left) = id.strip_prefix(head) else { return false };
@@ -248,7 +248,7 @@ impl ConfigChecker<'_> {
         mailbox
     }
 
-    /// The targets. `smtp` says whether mail can be sent at all.
+    /// Checks the alerts. `has_smtp` is true if mail can be sent.
     pub(super) fn check_alerts(
         &mut self,
         tables: Vec<AlertTable>,
@@ -303,7 +303,7 @@ impl ConfigChecker<'_> {
         let secret = self.check_secret(key, text)?;
         let signing = SigningKey::from_secret(&secret);
         if signing.is_none() {
-            // Not what stands there: it is a secret.
+            // The message omits the value, because it is a secret.
             let reason = format!("expected base64 with its padding after {KEY_PREFIX}");
             self.add_error(text, key, reason);
         }
@@ -335,7 +335,7 @@ impl ConfigChecker<'_> {
         let parsed = Url::parse(url.reveal()).ok();
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
         if !parsed.as_ref().is_some_and(is_web) {
-            // Not what stands there: it may be half a secret.
+            // The message omits the value, because it may contain a secret.
             self.add_error(
                 text,
                 key,

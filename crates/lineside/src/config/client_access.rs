@@ -1,4 +1,4 @@
-//! `[token]`, `[api]`, `[admin]` and `[[namespace]]`: who clients are, and what they may.
+//! `[token]`, `[api]`, `[admin]` and `[[namespace]]`: authentication and permissions of clients.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -16,14 +16,14 @@ use super::value::{CountText, DurationText, SecretText};
 use super::{AdminConfig, ApiConfig, TokenConfig, TokenKey};
 use crate::token::VerificationKey;
 
-/// Namespaces of one server: each is compared with a channel's name.
+/// Maximum number of namespaces: each is compared with a channel's name.
 const NAMESPACES_MAX: usize = 64;
 const HISTORY_TTL: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 const HISTORY_SIZE: RangeInclusive<u64> = 1..=HISTORY_SIZE_MAX as u64;
-/// How long a namespace with a size keeps what is published, unless it says so.
+/// The history's default time to live in a namespace with only a size.
 const HISTORY_TTL_DEFAULT: Duration = Duration::from_secs(300);
-/// How much a namespace with a time keeps, unless it says so.
+/// The history's default size in a namespace with only a time to live.
 const HISTORY_SIZE_DEFAULT: usize = 100;
 
 #[derive(Debug, Default, Deserialize)]
@@ -63,7 +63,7 @@ pub(super) struct NamespaceTable {
     pub(super) publish: Option<AccessText>,
 }
 
-/// Who may do something without a token for the channel.
+/// The clients that may do something without a token for the channel.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum AccessText {
@@ -169,7 +169,7 @@ impl ConfigChecker<'_> {
 
     fn check_prefix(&mut self, key: &str, text: &Spanned<String>) -> String {
         let written = text.get_ref();
-        // As the documentation writes all names that begin so.
+        // The documentation writes such prefixes with an ellipsis.
         let prefix = written.strip_suffix('…').unwrap_or(written);
         if !prefix.starts_with(APP_PREFIX) || prefix.len() > CHANNEL_BYTES_MAX {
             let wanted = "how the names of channels begin, such as \"app/\" or \"app/chat/\"";
@@ -178,7 +178,7 @@ impl ConfigChecker<'_> {
         prefix.to_owned()
     }
 
-    /// One of the two is enough to say that there is a history.
+    /// Checks a history. Either of its two keys enables it.
     fn check_history(&mut self, key: &str, table: &NamespaceTable) -> Option<HistoryOptions> {
         let size =
             self.check_count(&format!("{key}.history_size"), &table.history_size, HISTORY_SIZE);

@@ -1,4 +1,4 @@
-//! The configuration file's own shape. A key that is not here is refused, not ignored.
+//! The tables and keys of the configuration file. Unknown keys are errors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(super) struct ConfigFile {
     pub(super) smtp: Option<SmtpTable>,
 }
 
-/// The tables that a file may have, and whether there may be several of one.
+/// The tables of a file; `true` if a table is a list.
 const TABLES: [(&str, bool); 17] = [
     ("server", false),
     ("limits", false),
@@ -140,13 +140,13 @@ pub(super) struct FeedTable {
     pub(super) max_age: Option<Spanned<DurationText>>,
     pub(super) late_after: Option<Spanned<DurationText>>,
     pub(super) trip_late_after: Option<Spanned<DurationText>>,
-    /// Headers of replies with the feed's bytes; only the other kind of configuration has them.
+    /// Headers of replies with the feed's bytes; only the YAML configuration has them.
     #[serde(skip)]
     pub(super) reply_headers: Vec<(Spanned<String>, String)>,
 }
 
 impl FeedTable {
-    /// A feed of which nothing else is said.
+    /// Returns a feed with an id and a URL only.
     pub(super) fn for_url(id: Spanned<String>, url: Spanned<String>) -> Self {
         Self {
             id,
@@ -177,35 +177,34 @@ impl FeedTable {
     }
 }
 
-/// A file as far as it has the shape, and what does not.
+/// The valid parts of a file, and its errors.
 #[derive(Debug, Default)]
 pub(super) struct ParsedConfig {
     pub(super) file: ConfigFile,
-    /// What was left out, and why.
+    /// The errors of the invalid parts, which were left out.
     pub(super) errors: Vec<ConfigError>,
-    /// What was passed over and refuses nothing.
+    /// The warnings about ignored parts.
     pub(super) warnings: Vec<ConfigError>,
-    /// For each feed that was kept, its number in the file.
+    /// For each feed that remains, its number in the file.
     pub(super) feed_numbers: Vec<usize>,
-    /// The same for namespaces.
+    /// For each namespace that remains, its number in the file.
     pub(super) namespace_numbers: Vec<usize>,
-    /// The same for alerts.
+    /// For each alert that remains, its number in the file.
     pub(super) alert_numbers: Vec<usize>,
-    /// The same for converters.
+    /// For each converter that remains, its number in the file.
     pub(super) converter_numbers: Vec<usize>,
-    /// The same for validators.
+    /// For each validator that remains, its number in the file.
     pub(super) validator_numbers: Vec<usize>,
-    /// Whether all feeds were kept: without one, others seem to name a schedule that is not there.
+    /// True if no feed was left out. Otherwise a feed may name a schedule that seems to be missing.
     pub(super) has_all_feeds: bool,
-    /// Whether all converters were: without one, feeds seem to have a format that nobody knows.
+    /// True if no converter was left out. Otherwise a feed may name a format that seems to be unknown.
     pub(super) has_all_converters: bool,
 }
 
-/// Reads the text into its shape. What does not fit is left out and told, so that one run tells
-/// everything.
+/// Parses the text into tables. Invalid parts are left out and reported, so that one run reports all errors.
 ///
 /// # Errors
-/// The first thing that is not TOML, or what is wrong with a file of which nothing can be kept.
+/// Returns the first syntax error, or the errors of a file without any valid part.
 pub(super) fn parse_toml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<ConfigError>> {
     let root = DeTable::parse(text).map_err(|error| {
         vec![ConfigError::at_span(path, text, error.span(), "", to_single_line(error.message()))]
@@ -213,10 +212,10 @@ pub(super) fn parse_toml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<Co
     TomlReader::new(path, text, root).read_tables()
 }
 
-/// Complaints after which no more are looked for.
+/// Maximum number of errors that are reported.
 const ERRORS_MAX: usize = 100;
 
-/// Where a value stands in the file.
+/// A step on the path to a value in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeyStep {
     Key(String),
@@ -228,9 +227,9 @@ struct TomlReader<'a> {
     text: &'a str,
     root: Spanned<DeTable<'a>>,
     errors: Vec<ConfigError>,
-    /// For each feed and namespace that is left, its number in the file.
+    /// For each table of a list that remains, its number in the file.
     lists: BTreeMap<&'static str, Vec<usize>>,
-    /// Keys that were left out, with the list that they were in and their table's number in the file.
+    /// The removed keys, each with its list and the number of its table in the file.
     left_out: Vec<(String, usize, String)>,
     has_all_feeds: bool,
     has_all_converters: bool,
@@ -252,7 +251,7 @@ impl<'a> TomlReader<'a> {
     fn read_tables(mut self) -> Result<ParsedConfig, Vec<ConfigError>> {
         self.check_brackets();
         while self.errors.len() < ERRORS_MAX {
-            // What was read is taken apart by reading: a file is small.
+            // Deserializing consumes the tables, so they are cloned; a file is small.
             let tables = toml::Deserializer::from(self.root.clone());
             match serde_path_to_error::deserialize(tables) {
                 Ok(file) => {
@@ -287,7 +286,7 @@ impl<'a> TomlReader<'a> {
         Err(self.errors)
     }
 
-    /// One pair of brackets too few or too many gets its own words.
+    /// Reports a table with one pair of brackets too few or too many.
     fn check_brackets(&mut self) {
         for (name, is_list) in TABLES {
             let Some(value) = self.root.get_ref().get(name) else { continue };
@@ -312,7 +311,7 @@ impl<'a> TomlReader<'a> {
                     && *table == number
                     && error.message() == format!("missing field `{key}`")
             };
-            // It is there, and was complained of already.
+            // The key is in the file, and its error was already reported.
             if self.left_out.iter().any(is_known) {
                 return;
             }
@@ -322,7 +321,7 @@ impl<'a> TomlReader<'a> {
         self.errors.push(ConfigError::at_span(self.path, self.text, error.span(), key, reason));
     }
 
-    /// The key as the operator would name it, feeds by their number in the file.
+    /// Returns the key as the operator knows it, with the numbers of feeds in the file.
     fn key_at(&self, steps: &[KeyStep]) -> String {
         let mut key = String::new();
         for (depth, step) in steps.iter().enumerate() {
@@ -338,13 +337,13 @@ impl<'a> TomlReader<'a> {
         key
     }
 
-    /// The number in the file of the table that is now at `index` of a list.
+    /// Returns the number in the file of the table that is now at `index` of a list.
     fn table_number(&self, list: &str, index: usize) -> usize {
         let numbers = self.lists.get(list);
         numbers.and_then(|numbers| numbers.get(index)).copied().unwrap_or(index)
     }
 
-    /// Takes what stands there out of the file. Tells whether there was anything.
+    /// Removes a value from the file. Returns true if there was one.
     fn remove_value(&mut self, steps: &[KeyStep]) -> bool {
         let [KeyStep::Key(name), rest @ ..] = steps else { return false };
         let number = match rest {
@@ -383,14 +382,14 @@ impl<'a> TomlReader<'a> {
 }
 
 impl TomlReader<'_> {
-    /// A table of a list is gone.
+    /// Notes that a table of a list was removed.
     fn note_removed_table(&mut self, list: &str) {
         self.has_all_feeds &= list != "feed";
         self.has_all_converters &= list != "converter";
     }
 }
 
-/// The place of a value, without what `Spanned` adds to it.
+/// Returns the path of a value, without the internals of `Spanned`.
 fn key_steps(path: &serde_path_to_error::Path) -> Vec<KeyStep> {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(KeyStep::Index(*index)),
@@ -402,7 +401,7 @@ fn key_steps(path: &serde_path_to_error::Path) -> Vec<KeyStep> {
     path.iter().filter_map(step).collect()
 }
 
-/// A message in TOML's words instead of the reader's.
+/// Returns a message in one line, with the terms of TOML.
 fn to_single_line(message: &str) -> String {
     let line = message.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     line.replace("invalid type: map", "invalid type: table")

@@ -1,4 +1,4 @@
-//! `[[converter]]`: the operator's own programs, and what a feed's `format` means beside them.
+//! `[[converter]]`: the operator's converter programs, and their use by a feed's `format`.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ use super::Config;
 use super::resolve::{ConfigChecker, expected_message};
 use super::value::{DurationText, SizeText};
 
-/// Converters of one file.
+/// Maximum number of converters in a file.
 const CONVERTERS_MAX: usize = 100;
-/// Characters of a name of the operator's.
+/// Maximum length of a converter's or validator's name.
 const NAME_CHARS_MAX: usize = 40;
-/// The program and its arguments.
+/// Maximum number of arguments, including the program.
 const ARGUMENTS_MAX: usize = 200;
-/// Characters of each of them.
+/// Maximum number of characters in each argument.
 const ARGUMENT_CHARS_MAX: usize = 4_096;
 const MAY_TAKE: ProgramLimits = ProgramLimits {
     timeouts: Duration::from_secs(1)..=Duration::from_secs(60 * 60),
     timeout: Duration::from_secs(60),
     memory: 1 << 30,
 };
-/// With less not even a shell starts.
+/// With less memory not even a shell starts.
 const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
-/// Stands in an argument for the folder of the configuration.
+/// A placeholder in arguments for the folder of the configuration.
 const CONFIG_DIR: &str = "{config_dir}";
-/// What a program may make: what is read here and comes as one body.
+/// The output formats of converters: those that Lineside reads from one body.
 const MADE: [Format; 4] = [Format::Gtfs, Format::Netex, Format::GtfsRt, Format::Siri];
 
 #[derive(Debug, Deserialize)]
@@ -45,11 +45,11 @@ pub(super) struct ConverterTable {
     memory: Option<Spanned<SizeText>>,
 }
 
-/// How much a kind of programs may take.
+/// The limits of a kind of programs.
 pub(super) struct ProgramLimits {
-    /// What may be said of their time.
+    /// The range of the timeout.
     pub(super) timeouts: RangeInclusive<Duration>,
-    /// The time and the address space in bytes where nothing is said.
+    /// The default timeout, and the default address space in bytes.
     pub(super) timeout: Duration,
     pub(super) memory: u64,
 }
@@ -59,8 +59,8 @@ pub(super) type ProgramKeys =
     (Spanned<Vec<String>>, Option<Spanned<DurationText>>, Option<Spanned<SizeText>>);
 
 impl Config {
-    /// What does not refuse the configuration and should be known: what was passed over in its files, and what its converters
-    /// and validators lack on this machine. Looks at the disk.
+    /// Returns the warnings about the configuration: ignored parts of its files, and converters and validators that
+    /// cannot start on this machine. Reads from the disk.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let file = self.source.file.as_ref().map(|file| format!("{}, ", file.display()));
         let file = file.unwrap_or_default();
@@ -101,8 +101,8 @@ impl ConfigChecker<'_> {
         converters
     }
 
-    /// One of them. What is wrong with it is told, and stands in it as if it were right, so that feeds that name it are
-    /// not told of as well.
+    /// Checks a converter. An invalid value is replaced by a valid one after it is reported, so that feeds that name
+    /// the converter are not reported too.
     fn check_converter(&mut self, key: &str, table: ConverterTable) -> FormatConverter {
         let ConverterTable { from, to, command, timeout, memory } = table;
         self.check_own_name(&format!("{key}.from"), &from);
@@ -129,7 +129,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// A name that the operator gives.
+    /// Checks a name that the operator chooses.
     pub(super) fn check_own_name(&mut self, key: &str, name: &Spanned<String>) {
         if !is_valid_name(name.get_ref()) {
             let wanted = format!("1 to {NAME_CHARS_MAX} of a-z 0-9 . _ -");
@@ -137,7 +137,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// What is run, and how much that may take.
+    /// Checks a program with its limits.
     pub(super) fn check_program(
         &mut self,
         key: &str,
@@ -154,7 +154,8 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// A program beside the configuration is found from wherever it runs.
+    /// Checks a command. A program in the folder of the configuration is made absolute, so that it is found from any
+    /// working folder.
     fn check_command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
         let is_long = |argument: &String| argument.chars().count() > ARGUMENT_CHARS_MAX;
         let fault = match command.get_ref().as_slice() {
@@ -193,8 +194,8 @@ impl ConfigChecker<'_> {
         command
     }
 
-    /// What a feed's `format` means: one that is read here, or one that a converter turns into such a one. Whoever writes a
-    /// converter for a format that is read here wants it to be used.
+    /// Resolves a feed's `format`: a built-in format, or one that a converter turns into a built-in format. A converter
+    /// for a built-in format takes precedence.
     pub(super) fn check_format(
         &mut self,
         key: &str,
@@ -216,7 +217,8 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// Why a feed cannot be asked as its `siri` says, and the key that says so; none where it can, or has none.
+/// Returns the key and the reason of a conflict between a feed's `siri` table and its other keys; `None` if there is
+/// none.
 pub(crate) fn find_siri_fault(
     siri: Option<&SiriSource>,
     url: Option<&SourceLocation>,
@@ -234,12 +236,12 @@ pub(crate) fn find_siri_fault(
         return Some(("siri.mode", reason.to_owned()));
     }
     let converter = converter?;
-    // What a producer brings by itself is told in pieces, of which no program could make the whole.
+    // A pushed delivery holds only a part of the data, so no program could make a whole feed of it.
     if siri.mode == SiriMode::Subscribe {
         let reason = "a converter is given whole answers: expected \"request\" or \"lite\"";
         return Some(("siri.mode", reason.to_owned()));
     }
-    // What changed is put to what is known only where it is still SIRI.
+    // Changes can be merged into the known state only while they are still SIRI.
     if siri.mode == SiriMode::Lite && siri.requestor_ref.is_some() && converter.to != Format::Siri {
         let reason = "whom SIRI Lite knows by name it answers with what has changed, and a converter is \
                       given whole answers: leave it out";
@@ -248,7 +250,7 @@ pub(crate) fn find_siri_fault(
     None
 }
 
-/// Why nobody can bring anything: nobody knows where the server is that is brought news.
+/// Returns an error if a feed subscribes and producers do not know this server's address.
 pub(crate) fn find_inbox_fault(
     siri: Option<&SiriSource>,
     is_reached: bool,
@@ -258,7 +260,7 @@ pub(crate) fn find_inbox_fault(
     Some(("siri.mode", reason.to_owned()))
 }
 
-/// Whether a name of the operator's may be one.
+/// Returns true if a name is valid.
 fn is_valid_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_part)
@@ -298,7 +300,7 @@ mod tests {
             converter.program.command,
             ["/etc/lineside/bin/convert", "/etc/lineside/map.csv", "{input}"]
         );
-        // One that is read here goes through it as well, if it says what it is.
+        // A built-in format goes through its converter too, if the feed names the format.
         let known = CONVERTER.replace("hafas", "siri");
         let feeds =
             FEED.replace("hafas", "siri") + "[[feed]]\nid = \"b\"\nurl = \"https://b.example/\"\n";
@@ -320,7 +322,7 @@ mod tests {
                 "line 6, converter[0].memory: 1 is out of range",
             ],
         );
-        // One fault is told once.
+        // Each fault is reported once.
         check_refused(&bad("from = \"hafas\"\nto = \"gtfs\""), &["missing field `command`"]);
         check_refused(
             &bad("from = \"hafas\"\nto = \"gtfs\"\ncommand = \"cat\""),

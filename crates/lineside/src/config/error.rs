@@ -1,19 +1,19 @@
-//! What is wrong with a configuration, so that the operator can go straight to the place.
+//! Errors in a configuration, with the place in the file.
 
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::Utf8Error;
 
-/// One thing wrong with a configuration.
+/// An error in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     file: PathBuf,
-    /// Counted from 1; none when the file as a whole is meant.
+    /// The line, counted from 1; `None` if the error concerns the whole file.
     line: Option<usize>,
-    /// The key as a path, such as `feed[0].poll`; empty when no key is meant.
+    /// The key as a path, such as `feed[0].poll`; empty if the error concerns no key.
     key: String,
-    /// What is wrong and what is expected.
+    /// The fault and the expected value.
     reason: String,
 }
 
@@ -30,7 +30,7 @@ impl ConfigError {
         Self { file: file.to_owned(), line: None, key: String::new(), reason }
     }
 
-    /// A file that was good before and now has no list of feeds: it was cut off, or emptied by mistake.
+    /// Returns the error that a previously valid file has no list of feeds: it was truncated, or emptied by mistake.
     pub(crate) fn missing_feeds(file: &Path, feeds: usize) -> Self {
         let reason = format!(
             "has no [[feed]], and {feeds} {} in force: write feed = [] to remove all feeds",
@@ -50,19 +50,19 @@ impl ConfigError {
         Self { file: file.to_owned(), line, key: key.into(), reason: reason.into() }
     }
 
-    /// The line, counted from 1.
+    /// Returns the line, counted from 1.
     #[must_use]
     pub fn line_number(&self) -> Option<usize> {
         self.line
     }
 
-    /// The key as a path, such as `feed[0].poll`.
+    /// Returns the key as a path, such as `feed[0].poll`.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What is wrong and what is expected.
+    /// Returns the fault and the expected value.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
@@ -89,7 +89,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Everything that is wrong with a configuration; never empty.
+/// All errors in a configuration; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors(Vec<ConfigError>);
 
@@ -98,13 +98,13 @@ impl ConfigErrors {
         Self(vec![error])
     }
 
-    /// These, which are not none, in the order of the file.
+    /// Sorts the errors, of which there is at least one, in the order of the file.
     pub(super) fn from_errors(mut errors: Vec<ConfigError>) -> Self {
         errors.sort_by_key(|error| error.line);
         Self(errors)
     }
 
-    /// The same, with other words for the keys.
+    /// Renames the keys of the errors.
     pub(super) fn with_renamed_keys(mut self, name: impl Fn(&str) -> String) -> Self {
         for error in &mut self.0 {
             error.key = name(&error.key);
@@ -117,7 +117,7 @@ impl ConfigErrors {
         if errors.is_empty() { Ok(()) } else { Err(Self::from_errors(errors)) }
     }
 
-    /// Each of them, in the order of the file.
+    /// Returns the errors, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
         self.0.iter()
     }

@@ -1,4 +1,4 @@
-//! `[[validator]]`: the operator's own programs that say what is wrong with schedules, beside what we say.
+//! `[[validator]]`: the operator's own programs that validate schedules, in addition to our rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use super::converters::ProgramLimits;
 use super::resolve::{ConfigChecker, expected_message};
 use super::value::{DurationText, SizeText};
 
-/// Validators of one file: each looks at each version of its format.
+/// Maximum number of validators: each checks each version of its format.
 const VALIDATORS_MAX: usize = 20;
 const MAY_TAKE: ProgramLimits = ProgramLimits {
     timeouts: Duration::from_secs(1)..=Duration::from_secs(86_400),
     timeout: Duration::from_secs(10 * 60),
-    // Address space, of which Java reserves much more than it uses.
+    // Address space: Java reserves much more than it uses.
     memory: 4 << 30,
 };
-/// What they look at: what has versions, each of which is one body.
+/// The formats of validators: those that have versions, each as one body.
 const LOOKED_AT: [Format; 2] = [Format::Gtfs, Format::Netex];
 
 #[derive(Debug, Deserialize)]
@@ -37,11 +37,11 @@ pub(super) struct ExternalValidatorTable {
 /// `[[validator]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalValidatorConfig {
-    /// What it is called on pages and in the API.
+    /// The name on pages and in the API.
     pub name: SmolStr,
-    /// Of which format it is given each new version.
+    /// The format whose new versions are validated.
     pub format: Format,
-    /// What is run.
+    /// The program.
     pub program: ExternalProgram,
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use lineside_ingest::{FeedConfig, FeedId, SourceLocation};
 
-/// One `--feed`: where it is and, if the operator said so, what it is called.
+/// One `--feed`: its source, and its id if the operator gave one.
 #[derive(Debug, Clone)]
 pub struct FeedArgument {
     id: Option<FeedId>,
@@ -31,11 +31,11 @@ impl FromStr for FeedArgument {
     }
 }
 
-/// Turns `--feed` arguments into feeds; ids that were not given are derived from the address and
-/// made unlike each other and unlike those in `taken`.
+/// Turns `--feed` arguments into feeds. Missing ids are derived from the address, and made unique among the arguments
+/// and `taken`.
 ///
 /// # Errors
-/// A sentence, when an id was given twice.
+/// Returns a sentence if an id was given twice.
 pub fn feeds_from_arguments(
     arguments: Vec<FeedArgument>,
     taken: impl IntoIterator<Item = FeedId>,
@@ -53,7 +53,7 @@ pub fn feeds_from_arguments(
     Ok(arguments.into_iter().map(feed).collect())
 }
 
-/// The longest name that is derived; leaves room for a number within an id's 64 characters.
+/// Maximum length of a derived name, so that a number fits into an id's 64 characters.
 const DERIVED_CHARS_MAX: usize = 48;
 
 fn derive_id(location: &SourceLocation, taken: &mut HashSet<String>) -> FeedId {
@@ -65,7 +65,7 @@ fn derive_id(location: &SourceLocation, taken: &mut HashSet<String>) -> FeedId {
     FeedId::new(&id).expect("a derived name holds only what an id may hold")
 }
 
-/// The last part of the address without its ending, in the letters of an id.
+/// Returns the last part of the address without its extension, in the characters of an id.
 fn readable_name(location: &SourceLocation) -> String {
     let last = match location {
         SourceLocation::Http(url) => {

@@ -1,19 +1,19 @@
-//! What tells one version of a file from the next without reading it.
+//! Detects a change of a file without reading it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// How a file looked from outside at one moment.
+/// The identity, size and modification time of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStamp {
-    /// Which file it is, its size and when it was written; none where there is no file.
+    /// The inode, size and modification time; `None` if the file does not exist.
     seen: Option<(u64, u64, Option<SystemTime>)>,
 }
 
 impl FileStamp {
-    /// How the file at `path` looks now.
+    /// Returns the current stamp of the file at `path`.
     pub(crate) fn for_path(path: &Path) -> Self {
         let look = |it: Metadata| (it.ino(), it.len(), it.modified().ok());
         Self { seen: std::fs::metadata(path).ok().map(look) }

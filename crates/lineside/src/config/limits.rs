@@ -1,4 +1,4 @@
-//! `[limits]`: how many clients there may be, and what they may occupy.
+//! `[limits]`: the number of clients and their use of resources.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::value::{COUNT, CountText, DurationText, SizeText};
 
 const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
 const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
-/// Beyond it, what a session looks through at each of its steps would be felt.
+/// With more channels the work of each step of a session would be noticeable.
 const CHANNELS: RangeInclusive<u64> = 1..=4_096;
-/// A larger one would count as more commands than a connection may send at once.
+/// A larger message would count as more commands than a connection may send at once.
 const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
 const LOAD_MEMORY: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 const SEND_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);

@@ -1,9 +1,8 @@
-//! The configuration: one TOML file, read whole, checked whole, never written.
+//! The configuration: one TOML file that is read and checked as a whole, and never written.
 //!
-//! `file` holds the shapes as the operator writes them, `value` the small texts inside (durations,
-//! sizes, secrets), `resolve` the checks that need more than one key. What comes out is plain
-//! data: no secret is left to look up and no path is relative. Every complaint names the file, the
-//! line, the key and what was expected instead.
+//! `config_file` holds the tables as the operator writes them, `value` the values inside (durations, sizes, secrets),
+//! `resolve` the checks that need more than one key. The result is plain data: all secrets are read and all paths
+//! absolute or relative to the working folder. Every error names the file, the line, the key and the expected value.
 
 mod alerts;
 mod converters;
@@ -50,98 +49,98 @@ pub use uploads::UploadsConfig;
 pub(crate) use validation::ValidationConfig;
 pub(crate) use value::{format_duration, format_size, parse_size};
 
-/// Where a server listens when nothing else is said.
+/// The default address to listen on.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// How long a stopping server takes to let go of its sessions, unless configured.
+/// Default time that a stopping server takes to close its sessions.
 const DRAIN_DEFAULT: Duration = Duration::from_secs(3);
 
-/// Who asks producers, unless configured.
+/// The default `User-Agent` of requests to producers.
 const CLIENT_NAME_DEFAULT: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
 
-/// Connections open at once, unless configured: below the usual 20,000 file descriptors.
+/// Default number of open connections: below the usual 20,000 file descriptors.
 const CONNECTIONS_DEFAULT: usize = 16_384;
 
-/// Connections from one address that is not loopback, unless configured. High enough for an
-/// office or a mobile network behind one address.
+/// Default number of connections from one address that is not loopback. High enough for an office or a mobile network
+/// behind one address.
 const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 1024;
 
-/// Channels of one connection, unless configured.
+/// Default number of channels of one connection.
 const CHANNELS_PER_SESSION_DEFAULT: usize = 512;
 
-/// The largest message from a client, unless configured: all its channels may stand in one.
+/// Default maximum size of a message from a client: it may name all the client's channels.
 const FRAME_DEFAULT: usize = 256 * 1024;
 
-/// What a schedule may come to while it is loaded, unless configured.
+/// Default memory limit of a schedule while it is loaded.
 const LOAD_MEMORY_DEFAULT: u64 = lineside_ingest::limits::LOAD_MEMORY_DEFAULT;
-/// What unsent replies may hold, unless configured.
+/// Default limit of the bytes in unsent replies.
 const UNSENT_BYTES_DEFAULT: usize = 1 << 30;
 
-/// How long a client may take nothing of a reply, unless configured.
+/// Default timeout of a client that reads nothing of a reply.
 const SEND_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
-/// How long polls and states of feeds are remembered, unless configured: as far back as pages show.
+/// Default retention of polls and feed states: as far back as pages show.
 const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
-/// Versions of a schedule: as many as a daily one has in a month.
+/// Default number of versions of a schedule: a daily one has about as many in a month.
 const VERSIONS_DEFAULT: usize = 30;
 const VERSIONS_AGE_DEFAULT: Duration = Duration::from_secs(365 * 86_400);
-/// Reports of each feed that are kept, unless configured.
+/// Default number of stored reports of each feed.
 const REPORTS_DEFAULT: usize = 100;
 
-/// Where an admin's token is looked for when the file has none.
+/// The environment variable with the admin token, read if the file has none.
 pub(crate) const ADMIN_TOKEN_VARIABLE: &str = "LINESIDE_ADMIN_TOKEN";
 
-/// A configuration that was checked and resolved.
+/// A configuration that is checked and resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Listener, public address, shutdown.
     pub server: ServerConfig,
-    /// Bounds that the operator may move.
+    /// Limits that the operator may change.
     pub limits: LimitsConfig,
-    /// How clients show who they are; without it nobody is asked.
+    /// Client authentication; without it clients need no token.
     pub token: Option<TokenConfig>,
     /// The server API.
     pub api: ApiConfig,
-    /// Who may change how the server runs.
+    /// Access of admins.
     pub admin: AdminConfig,
-    /// What holds for `app/…`, in the order of the file.
+    /// The rules for `app/…` channels, in the order of the file.
     pub namespaces: Vec<Namespace>,
-    /// What is remembered, and how long.
+    /// Retention times and limits of stored data.
     pub keep: RetentionConfig,
-    /// What visitors may have validated.
+    /// Limits of the files that visitors have validated.
     pub visitors: UploadsConfig,
-    /// What holding new data against the rules may cost.
+    /// Resource limits of validating new data.
     pub validation: ValidationConfig,
     /// The operator's name, logo and legal pages.
     pub site: SiteConfig,
-    /// What lies under the map.
+    /// The base map.
     pub map: MapConfig,
-    /// The operator's own programs that make formats which are read here, in the order of the file.
+    /// The operator's converter programs, in the order of the file.
     pub converters: Vec<Arc<FormatConverter>>,
-    /// The operator's own programs that say what is wrong with schedules, in the order of the file.
+    /// The operator's external validators, in the order of the file.
     pub validators: Vec<Arc<ExternalValidatorConfig>>,
     /// The feeds, in the order of the file.
     pub feeds: Vec<FeedConfig>,
-    /// Who is told of trouble, in the order of the file.
+    /// The targets of notifications, in the order of the file.
     pub alerts: Vec<AlertConfig>,
-    /// The server that takes mail.
+    /// The mail server.
     pub smtp: Option<SmtpConfig>,
-    /// Where all this came from.
+    /// The source of the configuration.
     pub source: ConfigSource,
 }
 
-/// Where a configuration came from.
+/// The source of a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ConfigSource {
     /// The file.
     pub file: Option<PathBuf>,
-    /// Each file that was read, it and those that it names, as it looked right before.
+    /// Each file that was read, including imported ones, with its stamp before reading.
     pub read: Vec<(PathBuf, FileStamp)>,
-    /// Feeds that the command line added to it.
+    /// Feeds that the command line added.
     pub arguments: Vec<FeedConfig>,
-    /// Whether the file has a list of feeds, which may be empty (`feed = []`), or imports one.
+    /// True if the file has a list of feeds, which may be empty (`feed = []`), or imports one.
     pub lists_feeds: bool,
-    /// What was passed over in the file, with line and reason.
+    /// Warnings about ignored parts of the file, with line and reason.
     pub warnings: Vec<String>,
 }
 
@@ -150,33 +149,33 @@ pub struct ConfigSource {
 pub struct ServerConfig {
     /// The address to listen on; port 0 takes any free one.
     pub listen: SocketAddr,
-    /// The address under which the outside reaches this server, for the links it prints. Without
-    /// it links are made from the request's `Host`.
+    /// The public address of this server, for the links in its replies. Without it links are built from the request's
+    /// `Host`.
     pub public_url: Option<Url>,
-    /// Proxies whose word on where a request comes from is taken.
+    /// Proxies whose headers on the origin of a request are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// The one folder the server writes to; claimed for the life of the process.
+    /// The only folder that the server writes to; locked for the life of the process.
     pub data_dir: Option<PathBuf>,
-    /// How long a stopping server takes to let go of its sessions, at most 4 s.
+    /// Time that a stopping server takes to close its sessions, at most 4 s.
     pub drain: Duration,
-    /// What producers see as `User-Agent` and `ET-Client-SubscriptionName`.
+    /// The name that producers see as `User-Agent` and `ET-Client-SubscriptionName`.
     pub client_name: String,
-    /// Whether SIRI's subscribers may be anywhere, and not on the internet only.
+    /// True if SIRI subscribers may have any address, not only a public one.
     pub private_consumers: bool,
-    /// Whether pages of other origins may read public replies.
+    /// True if pages of other origins may read public replies.
     pub cross_origin: bool,
-    /// What connections are encrypted with; without it they are not.
+    /// The TLS certificate and key; without them connections are not encrypted.
     pub tls: Option<TlsConfig>,
 }
 
 impl ServerConfig {
-    /// How its addresses begin.
+    /// Returns the scheme of the server's addresses.
     #[must_use]
     pub fn url_scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// The address under which the outside reaches it, as far as the configuration tells, without a slash at its end.
+    /// Returns the address of the server by its configuration, without a final slash.
     #[must_use]
     pub fn base_url(&self) -> String {
         match &self.public_url {
@@ -186,57 +185,57 @@ impl ServerConfig {
     }
 }
 
-/// `[server.tls]`: read again when one of the files changes.
+/// `[server.tls]`. The files are read again when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// The certificate and those between it and a root, in PEM.
+    /// The certificate and its intermediate certificates, in PEM.
     pub cert: PathBuf,
-    /// Its private key, in PEM.
+    /// The private key, in PEM.
     pub key: PathBuf,
 }
 
 /// `[limits]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitsConfig {
-    /// Connections open at once; one more is answered 503.
+    /// Number of open connections; a further one is answered 503.
     pub connections: usize,
-    /// Connections from one address; loopback is exempt.
+    /// Number of connections from one address; loopback is exempt.
     pub connections_per_address: usize,
-    /// Bytes that a room's log may hold in any case; with a large state it may hold twice that
-    /// state, up to 64 MiB. It also ends at 1,024 publications and 10 minutes.
+    /// Bytes that a room's log may always hold. With a large state it may hold twice the size of that state, up to 64
+    /// MiB. It also ends at 1,024 publications and 10 minutes.
     pub room_bytes: Option<usize>,
     /// Bytes that all rooms' logs and encoded states may hold together.
     pub total_bytes: Option<usize>,
-    /// Channels that one connection may subscribe to at once.
+    /// Number of channels that one connection may subscribe to.
     pub channels_per_session: usize,
-    /// Bytes of the largest message that a client may send.
+    /// Maximum size of a message from a client, in bytes.
     pub frame: usize,
-    /// Bytes that all replies made for one request each may hold until they are sent. A sixteenth for one connection, a
-    /// quarter for one address.
+    /// Bytes of all unsent replies that were each built for a single request. One connection may hold a sixteenth, one
+    /// address a quarter.
     pub unsent_bytes: usize,
-    /// How long a client may take nothing of a reply.
+    /// Timeout of a client that reads nothing of a reply.
     pub send_timeout: Duration,
-    /// Memory that a schedule may come to while it is loaded; a larger one is refused.
+    /// Memory limit of a schedule while it is loaded; a larger one is refused.
     pub load_memory: u64,
 }
 
 /// `[token]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenConfig {
-    /// What tokens are signed with.
+    /// The key that verifies tokens.
     pub key: TokenKey,
-    /// The `iss` that a token has to have.
+    /// The required `iss` of a token.
     pub issuer: Option<String>,
-    /// The `aud` that a token has to have, or to have among others.
+    /// The required `aud` of a token, alone or among others.
     pub audience: Option<String>,
-    /// Whether a client without a token is welcome too.
+    /// True if clients without a token are accepted too.
     pub anonymous: bool,
 }
 
-/// How tokens are checked.
+/// The algorithm and the key that verify tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenKey {
-    /// HS256, with the secret that signs them.
+    /// HS256, with the shared secret.
     Hmac(Secret),
     /// RS256 or ES256, with the public key in PEM.
     PublicKey(Secret),
@@ -245,21 +244,21 @@ pub enum TokenKey {
 /// `[api]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApiConfig {
-    /// What the operator's back end shows; without it there is no server API.
+    /// The key of the operator's back end; without it there is no server API.
     pub key: Option<Secret>,
 }
 
 /// `[admin]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AdminConfig {
-    /// What an admin shows; without it a random one is made at start.
+    /// The token of admins; without it a random one is generated at the start.
     pub token: Option<Secret>,
-    /// Whether anybody may see how the feeds and the node are doing.
+    /// True if the operations pages are public.
     pub public_ops: bool,
 }
 
 impl AdminConfig {
-    /// Takes the token of the environment where the file has none.
+    /// Takes the token from the environment if the file has none.
     pub(crate) fn fill_from_environment(&mut self) {
         let token = std::env::var(ADMIN_TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
         self.token = self.token.take().or_else(|| token.map(Secret::new));
@@ -269,13 +268,13 @@ impl AdminConfig {
 /// `[keep]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionConfig {
-    /// How long failed polls, states of feeds and what polls came to by the hour are remembered.
+    /// Retention of failed polls, feed states and the hourly results of polls.
     pub availability: Duration,
-    /// Versions of each schedule that are kept, the one that is served among them.
+    /// Number of stored versions of each schedule, including the served one.
     pub versions: usize,
-    /// How long a version is kept that is no longer served, since it was last seen.
+    /// Retention of a version that is no longer served, since it was last seen.
     pub versions_age: Duration,
-    /// Reports of each feed that are kept.
+    /// Number of stored reports of each feed.
     pub reports: usize,
 }
 
@@ -291,39 +290,40 @@ pub struct MapConfig {
     pub origins: Vec<String>,
 }
 
-/// Where a map's style or tiles are.
+/// The source of a map's style or tiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MapSource {
-    /// Fetched by the browser, which the pages' content security policy then allows.
+    /// An address that the browser fetches; the content security policy of pages allows it.
     Url(Url),
-    /// A file here, served by Lineside itself.
+    /// A local file that Lineside serves.
     File(PathBuf),
 }
 
-/// What stands elsewhere than in the file that is read.
+/// Definitions outside the file that is read.
 #[derive(Debug, Clone, Copy, Default)]
 struct ExternalDefinitions<'a> {
-    /// Feeds: the file may not have their ids.
+    /// Feeds whose ids the file may not use.
     feeds: &'a [FeedConfig],
-    /// Converters that its feeds may name.
+    /// Converters that the file's feeds may name.
     converters: &'a [Arc<FormatConverter>],
-    /// The text is a part of a configuration: what the server's own table says stands elsewhere too.
+    /// True if the text is only a part of a configuration, whose server table is elsewhere.
     is_part: bool,
 }
 
 impl Config {
-    /// Reads and checks a configuration file; one that ends in `.yml` or `.yaml` is transport.data.gouv.fr's.
+    /// Reads and checks a configuration file; a `.yml` or `.yaml` file is one of transport.data.gouv.fr.
     ///
     /// # Errors
-    /// Everything that is wrong with it, unless it is no TOML: then the first thing.
+    /// Returns everything that is wrong with the file; only the first error if it is not TOML.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
         Self::load_with_feeds(path, &[])
     }
 
-    /// The same, beside feeds that were named elsewhere: the file may not have their ids.
+    /// Reads a configuration file like [`Config::load`]. The file may not use the ids of feeds that are defined
+    /// elsewhere.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// Returns the errors of [`Config::load`].
     pub(crate) fn load_with_feeds(
         path: &Path,
         others: &[FeedConfig],
@@ -343,18 +343,18 @@ impl Config {
         Ok(config)
     }
 
-    /// Checks the text of a configuration file that is, or would be, at `path`.
+    /// Checks the text of a configuration file at `path`, which need not exist.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// Returns the errors of [`Config::load`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
         Self::parse_with_external(path, text, ExternalDefinitions::default())
     }
 
-    /// The same, where converters are known already.
+    /// Checks a text like [`Config::parse`], whose feeds may name the given converters.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// Returns the errors of [`Config::load`].
     pub(crate) fn parse_with_converters(
         path: &Path,
         text: &str,

@@ -1,5 +1,4 @@
-//! Feeds from the command line do not say what belongs together: real time belongs to the schedule,
-//! if there is only one.
+//! Attaches real-time feeds of the command line to the schedule, if there is only one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +10,12 @@ use lineside_sync::Clock;
 
 use crate::timeout::run_within;
 
-/// How long a source may take to show what it holds.
+/// Time limit for detecting the format of a source.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Attaches feeds of real time that name no schedule to the only schedule among `feeds`.
+/// Attaches real-time feeds that name no schedule to the only schedule among `feeds`.
 ///
-/// A source that does not answer is taken for real time, unless its address ends like a schedule's.
+/// A source that does not answer counts as real-time, unless its address ends like a schedule's.
 pub(crate) async fn attach_only_schedule(feeds: &mut [FeedConfig], clock: &Arc<dyn Clock>) {
     if feeds.len() < 2 || feeds.iter().all(|feed| feed.static_feed.is_some()) {
         return;

@@ -1,4 +1,4 @@
-//! What a `[[feed]]` says about how its producer is asked: how often, and as whom.
+//! The keys of a `[[feed]]` on its requests: rate, credentials and user agent.
 
 use lineside_ingest::{BasicAuth, OAuth2Client, RequestRate};
 use serde::Deserialize;
@@ -46,7 +46,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// Two ways to say who asks would leave open which one counts.
+    /// Several credentials would leave open which one counts.
     pub(super) fn check_one_credential(&mut self, key: &str, table: &FeedTable) {
         let is_authorization =
             |name: &&Spanned<String>| name.get_ref().eq_ignore_ascii_case("authorization");
@@ -99,7 +99,7 @@ impl ConfigChecker<'_> {
         })
     }
 
-    /// What producers see as `User-Agent` and `ET-Client-SubscriptionName`.
+    /// Checks the name that producers see as `User-Agent` and `ET-Client-SubscriptionName`.
     pub(super) fn check_user_agent(&mut self, text: Option<Spanned<String>>) -> Option<String> {
         let text = text?;
         let is_plain = text.get_ref().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
@@ -114,7 +114,7 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// It stands in every request.
+/// The name is sent with every request.
 const CLIENT_NAME_CHARS_MAX: usize = 100;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! The proxy configuration of transport.data.gouv.fr: one YAML file with a list of `feeds`, read as if it were
-//! the `[[feed]]` tables of a configuration, so that whoever has one can try it here as it is.
+//! The proxy configuration of transport.data.gouv.fr: a YAML file with a list of `feeds`, read like the `[[feed]]`
+//! tables of a configuration, so that its owners can try it here unchanged.
 //!
-//! `identifier` is the feed's id, `target_url` its address, `ttl` (seconds) how often it is polled: 0, its default
-//! there, asks the producer at each request, which this server never does, so it means the usual interval here.
-//! Of type `gbfs` the address is called `base_url`. Keys that mean nothing here are passed over, as that proxy does;
-//! so are feeds of types that are not served, each with a warning.
+//! `identifier` is the feed's id, `target_url` its address, `ttl` (seconds) its poll interval. The default of `ttl` is
+//! 0, which makes that proxy request the producer for each of its own requests. This server never does that, so 0 means
+//! the default interval here. The address of type `gbfs` is called `base_url`. Unknown keys are ignored, as by that
+//! proxy; so are feeds of unsupported types, each with a warning.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,12 +19,12 @@ use super::config_file::{ConfigFile, FeedTable, ParsedConfig};
 use super::error::{ConfigError, ConfigErrors};
 use super::value::{DurationText, SecretText};
 
-/// Complaints after which no more are looked for.
+/// Maximum number of errors that are reported.
 const ERRORS_MAX: usize = 100;
-/// Larger files are no list of feeds.
+/// Maximum size of the file, in bytes.
 const TEXT_BYTES_MAX: usize = 8 << 20;
 
-/// How a feed's keys are called here and there.
+/// The keys of a feed here and in that file.
 const NAMES: [(&str, &str); 5] = [
     ("id", "identifier"),
     ("url", "target_url"),
@@ -33,24 +33,24 @@ const NAMES: [(&str, &str); 5] = [
     ("reply_headers", "response_headers"),
 ];
 
-/// The types of that proxy that are served here.
+/// The types of that proxy that are supported here.
 const TYPES: [&str; 3] = ["gtfs-rt", "generic-http", "gbfs"];
-/// Its other types, and why they are not served.
+/// Its other types, and the reason why each is not supported.
 const TYPES_PASSED_OVER: [(&str, &str); 2] = [
     ("s3", "files in S3 are not read: publish them under an http(s) URL"),
     ("dynamic-irve-aggregate", "merged charging points are not offered"),
 ];
 
-/// Whether a file of this name is such a configuration.
+/// Returns true if a file of this name is such a configuration.
 pub(super) fn is_proxy_yaml(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|it| it.eq_ignore_ascii_case("yml") || it.eq_ignore_ascii_case("yaml"))
 }
 
-/// Reads the text into the shape of a configuration. What does not fit is left out and told.
+/// Parses the text into the shape of a configuration. Invalid parts are left out and reported.
 ///
 /// # Errors
-/// What is wrong with a text that is no such configuration at all.
+/// Returns the errors of a text that is not such a configuration at all.
 pub(super) fn parse_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<ConfigError>> {
     let mut reader = YamlReader { path, text, errors: Vec::new(), warnings: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
@@ -96,7 +96,7 @@ pub(super) fn parse_yaml(path: &Path, text: &str) -> Result<ParsedConfig, Vec<Co
     })
 }
 
-/// The same complaints in the words of that file.
+/// Renames the keys in errors to those of that file.
 pub(super) fn rename_error_keys(errors: ConfigErrors) -> ConfigErrors {
     errors.with_renamed_keys(|key| {
         let Some((number, rest)) = key.strip_prefix("feed[").and_then(|it| it.split_once(']'))
@@ -121,7 +121,7 @@ struct YamlReader<'a> {
 }
 
 impl YamlReader<'_> {
-    /// Whether a feed is of a type that is not served; then there is a warning.
+    /// Returns true, with a warning, if a feed is of an unsupported type.
     fn is_skipped_type(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
         let kind = entry.data.as_mapping_get("type");
         let name = kind.and_then(scalar_text).unwrap_or_default();
@@ -139,7 +139,7 @@ impl YamlReader<'_> {
         self.errors.push(ConfigError::at_span(self.path, self.text, Some(place), key, reason));
     }
 
-    /// The line of a node, as the checks of a configuration know places.
+    /// Returns the line of a node as a span.
     fn line_span(&self, at: &MarkedYaml<'_>) -> Range<usize> {
         line_start_span(self.text, at.span.start.line())
     }
@@ -171,7 +171,7 @@ impl YamlReader<'_> {
                 "response_headers" => {
                     reply_headers = self.read_pairs(value, &format!("{key}.reply_headers"));
                 }
-                // That proxy passes over keys that it does not know, such as `slug`.
+                // Unknown keys such as `slug` are ignored, as by that proxy.
                 _ => {}
             }
         }
@@ -219,7 +219,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// What a type stands for; those that only say "bytes" are told by their content.
+    /// Reads the format of a type. The generic types are detected from the content.
     fn read_format(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<String>> {
         self.check_type(value, key);
         let text = scalar_text(value).filter(|text| text == "gbfs")?;
@@ -234,7 +234,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// A list of pairs, or the pairs of a table. What a value says is shown nowhere: it may be a secret.
+    /// Reads a list of pairs, or the pairs of a table. Error messages omit the values, because they may be secrets.
     fn read_pairs(&mut self, value: &MarkedYaml<'_>, key: &str) -> Vec<(Spanned<String>, String)> {
         let pairs: Option<Vec<_>> = match &value.data {
             YamlData::Sequence(list) => list
@@ -261,7 +261,7 @@ impl YamlReader<'_> {
     }
 }
 
-/// A scalar as text; numbers need no quotes.
+/// Returns a scalar as text; numbers need no quotes.
 fn scalar_text(value: &MarkedYaml<'_>) -> Option<String> {
     match &value.data {
         YamlData::Value(Scalar::String(text)) => Some(text.clone().into_owned()),
@@ -272,14 +272,14 @@ fn scalar_text(value: &MarkedYaml<'_>) -> Option<String> {
     }
 }
 
-/// Where a line begins, counted from 1.
+/// Returns the start of a line, counted from 1, as an empty span.
 fn line_start_span(text: &str, line: usize) -> Range<usize> {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1));
     let start = before.map(str::len).sum::<usize>();
     start..start
 }
 
-/// What that proxy says of a file where nothing is configured: browsers save it, by the name in its address.
+/// Returns that proxy's default header for a file: browsers save it under the name in its address.
 fn content_disposition(id: &str, url: &str) -> String {
     let plain = url.split(['?', '#']).next().unwrap_or_default();
     let behind_scheme = plain.split_once("://").map_or(plain, |(_, rest)| rest);

@@ -31,8 +31,8 @@ impl ConfigChecker<'_> {
     }
 }
 
-/// Whether a header of a reply is the operator's to choose: what concerns caching, codings, ranges and the connection
-/// has to agree with what the server does.
+/// Returns true if the operator may set a header of replies. Headers on caching, encodings, ranges and the connection
+/// must agree with the server's behavior.
 fn is_allowed_header(header: &http::HeaderName) -> bool {
     let name = header.as_str();
     let chosen = ["content-type", "content-disposition", "content-language", "content-location"];

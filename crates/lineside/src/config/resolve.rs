@@ -1,4 +1,4 @@
-//! From the file's shape to the configuration: ranges, references, secrets and paths.
+//! Turns the parsed file into the configuration: checks ranges and references, reads secrets and resolves paths.
 
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -21,31 +21,31 @@ use super::{
     Config, ConfigSource, ExternalDefinitions, MapConfig, MapSource, ServerConfig, TlsConfig,
 };
 
-/// Texts such as a feed's name are shown on every page: they stay short.
+/// Texts such as a feed's name appear on every page, so they are short.
 const TEXT_CHARS_MAX: usize = 500;
-/// Feeds of one server.
+/// Maximum number of feeds.
 const FEEDS_MAX: usize = 10_000;
-/// Origins of the map: each stands in a header of every page.
+/// Maximum number of map origins: each is part of a header of every page.
 const ORIGINS_MAX: usize = 32;
-/// Trusted proxies: each request's address is compared with them.
+/// Maximum number of trusted proxies: the address of each request is compared with them.
 const PROXIES_MAX: usize = 256;
-/// Headers and query parameters of one feed.
+/// Maximum number of headers, and of query parameters, of one feed.
 pub(super) const PAIRS_MAX: usize = 64;
 
 const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(4);
 const POLL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
 const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(366 * 86_400);
-/// A minute is what timetables are told in; who is a day late is another day's trip.
+/// Timetables have minutes; a trip that is a day late is the next day's trip.
 const TRIP_LATE: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(86_400);
 const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
 
-/// Checks everything that the shape alone cannot say.
+/// Checks everything beyond the file's syntax.
 ///
-/// Feeds that were named elsewhere keep their ids.
+/// Feeds that are defined elsewhere keep their ids.
 ///
 /// # Errors
-/// All that is wrong, in the order of the file.
+/// Returns all errors, in the order of the file.
 pub(super) fn resolve_config(
     path: &Path,
     text: &str,
@@ -88,20 +88,20 @@ pub(super) fn resolve_config(
     Ok(config)
 }
 
-/// Feeds of another file, and where they came from.
+/// The feeds of another file, and their source.
 type Imported = (Vec<FeedConfig>, ConfigSource);
 
 pub(super) struct ConfigChecker<'a> {
     path: &'a Path,
     text: &'a str,
-    /// The folder of the configuration: relative paths start here.
+    /// The folder of the configuration: relative paths start there.
     pub(super) base: &'a Path,
-    /// Feeds that were named elsewhere.
+    /// The feeds that are defined elsewhere.
     others: &'a [FeedConfig],
-    /// Those that feeds may name.
+    /// The converters that feeds may name.
     pub(super) converters: Vec<Arc<FormatConverter>>,
     pub(super) has_all_converters: bool,
-    /// Whether producers may know where this server is.
+    /// True if producers may know this server's address.
     is_reached: bool,
     errors: Vec<ConfigError>,
 }
@@ -201,7 +201,7 @@ impl<'a> ConfigChecker<'a> {
     fn check_map_origin(&mut self, text: &Spanned<String>) -> Option<String> {
         let url = self.check_web_url("map.origins", text)?;
         let origin = url.origin().ascii_serialization();
-        // The parsed URL of an origin is the origin and a slash: anything more would be ignored.
+        // The URL of an origin is the origin and a slash. Anything more would be ignored.
         if url.as_str().strip_suffix('/') != Some(&origin) {
             let wanted = "an origin, such as \"https://tiles.example.org\"";
             self.add_error(text, "map.origins", expected_message(wanted, text.get_ref()));
@@ -252,7 +252,7 @@ impl<'a> ConfigChecker<'a> {
             .collect()
     }
 
-    /// The feeds of another file, whose faults are told in its own name, and how it looked.
+    /// Reads the feeds of another file, whose errors name that file, and its stamp.
     fn import_feeds(&mut self, file: Option<Spanned<String>>) -> Result<Imported, ConfigErrors> {
         let Some(file) = file else { return Ok(Imported::default()) };
         let path = self.base.join(file.get_ref());
@@ -493,7 +493,7 @@ impl<'a> ConfigChecker<'a> {
     }
 }
 
-/// A relative path in the file starts where the file is.
+/// Resolves a relative path of the file from the file's folder.
 fn resolve_from_base(base: &Path, location: SourceLocation) -> SourceLocation {
     match location {
         SourceLocation::Path(path) => SourceLocation::Path(base.join(path)),

@@ -1,4 +1,4 @@
-//! `[keep]`: for how long what is remembered stays.
+//! `[keep]`: retention times and limits of stored data.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

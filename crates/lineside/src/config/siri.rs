@@ -1,4 +1,4 @@
-//! What a `[[feed]]` says about how a producer of SIRI is asked.
+//! The keys of a `[[feed]]` on requests to a SIRI producer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,9 +14,9 @@ use toml::Spanned;
 use super::resolve::{ConfigChecker, expected_message};
 use super::value::SecretText;
 
-/// Most stops that one feed asks about: each is a part of each request.
+/// Maximum number of stops that a feed requests: each is a part of each request.
 const STOPS_MAX: usize = 1_000;
-/// Most bytes of a table of ids.
+/// Maximum size of a table of ids, in bytes.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 
 /// `siri = { services, mode, requestor_ref, answers, envelope, ids, stops }`.
@@ -33,7 +33,7 @@ pub(super) struct SiriTable {
     stops: Option<Spanned<Vec<String>>>,
 }
 
-/// A word, or the table of a file.
+/// A keyword, or the file of a table.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }")]
 enum SiriIdsValue {
@@ -185,7 +185,7 @@ fn list_choices<T: std::fmt::Display>(all: &[T]) -> String {
     format!("one of {}", words.join(", "))
 }
 
-/// Reads a table of ids; what is wrong with it in words.
+/// Reads a table of ids. Returns an error message if it is invalid.
 pub(crate) fn read_id_table(path: &std::path::Path) -> Result<IdTable, String> {
     let file = fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut text = Vec::new();

@@ -8,13 +8,13 @@ use url::Url;
 
 use super::resolve::{ConfigChecker, expected_message};
 
-/// The name of a server whose operator has not given it one.
+/// The default name of a site.
 const NAME_DEFAULT: &str = "Lineside";
 /// The name appears in the title of every page.
 const NAME_CHARS_MAX: usize = 60;
-/// The largest logo that is served.
+/// Maximum size of a logo, in bytes.
 pub(crate) const LOGO_BYTES_MAX: u64 = 1 << 20;
-/// Picture formats that browsers show, by file ending.
+/// The image formats that browsers show, by file extension.
 const LOGO_TYPES: [(&str, &str); 5] = [
     ("svg", "image/svg+xml"),
     ("png", "image/png"),
@@ -37,13 +37,13 @@ pub(super) struct SiteTable {
 /// `[site]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteConfig {
-    /// Stands in the header and in the title of each page, at most 60 characters.
+    /// The name in the header and the title of each page, at most 60 characters.
     pub name: String,
-    /// A picture for the header.
+    /// The image in the header.
     pub logo: Option<SiteLogo>,
     /// An `http(s)` or `mailto:` link.
     pub contact: Option<String>,
-    /// Who is responsible for the site.
+    /// The page on the party responsible for the site.
     pub imprint: Option<Url>,
     /// The privacy policy.
     pub privacy: Option<Url>,
@@ -51,12 +51,12 @@ pub struct SiteConfig {
     pub accessibility: Option<Url>,
 }
 
-/// The operator's logo, read from the disk whenever it is asked for.
+/// The operator's logo, read from the disk for each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteLogo {
     /// The file.
     pub path: PathBuf,
-    /// Its media type, by its ending.
+    /// The media type, by the file's extension.
     pub media_type: &'static str,
 }
 
@@ -121,7 +121,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    /// An address of mail may be written without its scheme.
+    /// Checks a contact. A mail address may lack its scheme.
     fn check_site_contact(&mut self, contact: &Spanned<String>) -> Option<String> {
         let text = contact.get_ref().trim();
         let mail = text.strip_prefix("mailto:").unwrap_or(text);

@@ -1,4 +1,4 @@
-//! `[visitors]`: what visitors may have validated at `/validate`.
+//! `[visitors]`: limits of the files that visitors have validated at `/validate`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::value::{DurationText, SizeText};
 
 const MAX_BYTES: RangeInclusive<u64> = 1024..=(2 << 30);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
-/// With less the program does not even start.
+/// With less memory not even the program starts.
 const MEMORY: RangeInclusive<u64> = (256 << 20)..=(1 << 40);
 const KEEP: RangeInclusive<Duration> =
     Duration::from_secs(60)..=Duration::from_secs(31 * 24 * 60 * 60);
@@ -29,15 +29,15 @@ pub(super) struct UploadsTable {
 /// `[visitors]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadsConfig {
-    /// Whether visitors may bring anything at all.
+    /// True if visitors may upload files.
     pub enabled: bool,
-    /// The largest file that is taken, in bytes.
+    /// Maximum size of a file, in bytes.
     pub max_bytes: u64,
-    /// How long it may take to look at one.
+    /// Time limit of a validation.
     pub timeout: Duration,
-    /// Address space of the process that looks at it, in bytes.
+    /// Address space of the process that validates a file, in bytes.
     pub memory: u64,
-    /// How long a report is kept.
+    /// Lifetime of a report.
     pub keep: Duration,
 }
 

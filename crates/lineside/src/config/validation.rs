@@ -1,4 +1,4 @@
-//! `[validation]`: what holding new data against the rules may cost.
+//! `[validation]`: resource limits of validating new data.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -30,17 +30,17 @@ pub(super) struct ValidationTable {
 /// `[validation]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationConfig {
-    /// Schedules that are looked at at once, each by one thread; none is looked at if there are none.
+    /// Number of schedules that are validated at a time, each by one thread; 0 disables validation.
     pub slots: usize,
-    /// Feeds whose schedules may wait for that.
+    /// Maximum number of feeds whose schedules wait for validation.
     pub waiting: usize,
-    /// How long one may take.
+    /// Time limit of one validation.
     pub timeout: Duration,
-    /// How much memory one may need, reckoned before it begins.
+    /// Memory limit of one validation, compared with an estimate before it begins.
     pub memory: u64,
-    /// How long a message of real time may be looked at; none is if there is no time.
+    /// Time limit for validating a real-time message; zero disables that.
     pub message_time: Duration,
-    /// The country of their telephone numbers (ISO 3166, capitals).
+    /// The country of telephone numbers (ISO 3166, capitals).
     pub country: Option<[u8; 2]>,
 }
 

@@ -1,4 +1,4 @@
-//! The small texts of a configuration: durations, sizes and secrets.
+//! The values inside a configuration: durations, sizes and secrets.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{Span, SpanRelativeTo};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A file that holds a secret is read up to here; more is not a secret.
+/// Maximum size of a file that holds a secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
 /// A duration written as text: `"15s"`, `"5m"`, `"1h30m"`.
@@ -69,12 +69,12 @@ const DURATION_UNITS: [(u128, &str); 7] = [
     (1, "ns"),
 ];
 
-/// A duration as it would stand in a file.
+/// Formats a duration as in a configuration.
 pub(crate) fn format_duration(duration: Duration) -> String {
     DurationText(duration).to_string()
 }
 
-/// A number of bytes as it would stand in a file, in the largest unit that says it whole.
+/// Formats a number of bytes as in a configuration, in the largest unit that needs no decimals.
 pub(crate) fn format_size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let fits = |(factor, _): &&(u64, &str)| bytes > 0 && bytes.is_multiple_of(*factor);
@@ -88,7 +88,7 @@ pub(crate) fn format_size(bytes: u64) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AddressText(pub(super) String);
 
-/// What an address to listen on looks like.
+/// The expected form of an address to listen on.
 pub(super) const ADDRESS: &str = "an address and port, such as \"127.0.0.1:8080\"";
 
 impl<'de> Deserialize<'de> for AddressText {
@@ -111,10 +111,10 @@ impl Visitor<'_> for AddressVisitor {
     }
 }
 
-/// How many of anything there may be at most: connections, above all.
+/// The range of counts, such as the number of connections.
 pub(super) const COUNT: RangeInclusive<u64> = 1..=10_000_000;
 
-/// A number of things.
+/// A count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountText(pub(super) u64);
 
@@ -174,7 +174,7 @@ impl Visitor<'_> for SizeVisitor {
     }
 }
 
-/// The bytes that a size with its unit comes to, such as `8GiB`; nothing if it is none.
+/// Parses a size with its unit, such as `8GiB`, into bytes; `None` if it is invalid.
 pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
@@ -191,7 +191,7 @@ pub(crate) fn parse_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// A secret: the text itself, or where it is to be found.
+/// A secret: the text itself, or the place to read it from.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum SecretText {
     Plain(String),
@@ -210,10 +210,10 @@ impl fmt::Debug for SecretText {
 }
 
 impl SecretText {
-    /// Finds the secret; a relative file is one beside the configuration, in `base`.
+    /// Reads the secret. A relative path of a file starts in `base`, the folder of the configuration.
     ///
     /// # Errors
-    /// A sentence that says what is missing and never shows a secret.
+    /// Returns a sentence that names what is missing and never shows a secret.
     pub(super) fn resolve_secret(&self, base: &Path) -> Result<String, String> {
         match self {
             Self::Plain(text) => Ok(text.clone()),
