@@ -1,4 +1,4 @@
-//! What validators said of a version, beside what we say of it.
+//! Compares the reports of external validators on a version with ours.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,26 +12,27 @@ use crate::app::App;
 use crate::http::{find_report, read_archive};
 use crate::reports::{ReportFinding, ReportSubject, ValidationReport};
 
-/// Opinions that are read of one version: more than there may be validators, as some are gone.
+/// Maximum number of reports that are read for a version: more than the maximum number of validators, because some were
+/// deleted.
 const OPINIONS_MAX: usize = 100;
 
-/// One validator's word, and ours on the same version.
+/// A validator's report, and ours on the same version.
 #[derive(Debug)]
 pub(crate) struct ExternalComparison {
-    /// The validator.
+    /// The validator's name.
     pub(crate) name: String,
-    /// What it said; none before its first run has ended.
+    /// The validator's report; `None` before its first run has ended.
     pub(crate) opinion: Option<Arc<ExternalReport>>,
-    /// What we say of the version that its last word is about, where that is known.
+    /// Our report on the version of the validator's latest result, if there is one.
     pub(crate) ours: Option<Arc<ValidationReport>>,
-    /// Whether it looks at the feed's newest version right now, or that waits for it.
+    /// True if the validator's run on the feed's newest version is queued or in progress.
     pub(crate) is_pending: bool,
 }
 
-/// How many findings of one code there are, and how bad they are at worst.
+/// The number of findings of a code, and their highest severity.
 pub(crate) type Count = Option<(Severity, u64)>;
 
-/// One code as both have it.
+/// A code with both validators' findings.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ComparedCode<'a> {
     pub(crate) code: &'a str,
@@ -40,7 +41,7 @@ pub(crate) struct ComparedCode<'a> {
 }
 
 impl ComparedCode<'_> {
-    /// Whether they say different things.
+    /// Returns true if the findings differ.
     pub(crate) fn is_different(&self) -> bool {
         self.ours != self.theirs
     }
@@ -52,19 +53,20 @@ impl ComparedCode<'_> {
 }
 
 impl ExternalComparison {
-    /// Its last word.
+    /// Returns the latest result of the validator.
     pub(crate) fn latest_result(&self) -> Option<&ExternalResult> {
         self.opinion.as_ref().and_then(|opinion| opinion.said.as_ref())
     }
 
-    /// When what is known of it last became another.
+    /// Returns the time of the latest result or failure.
     pub(crate) fn changed_at(&self) -> Option<UnixMillis> {
         let opinion = self.opinion.as_ref()?;
         let said = opinion.said.as_ref().map(ExternalResult::ended_at);
         said.max(opinion.failed.as_ref().map(|failed| failed.at)).map(UnixMillis)
     }
 
-    /// Each code as both have it, what differs first, of that the worst; none where one of both gave no report.
+    /// Returns each code with both findings: differing codes first, then by severity. Returns `None` if either report
+    /// is missing or inconclusive.
     pub(crate) fn compare_codes(&self) -> Option<Vec<ComparedCode<'_>>> {
         let theirs = self.latest_result()?.findings()?;
         let ours = self.ours.as_ref().filter(|report| report.is_conclusive())?;
@@ -94,7 +96,7 @@ fn add_finding(count: &mut Count, finding: &ReportFinding) {
     *count = Some((severity.max(finding.severity), total.saturating_add(finding.total)));
 }
 
-/// All that validators said of the version of a report, or, where it is the feed's latest, what they said last.
+/// Returns all external reports on the version of a report; for a feed's latest report, the latest of each validator.
 pub(crate) async fn compare_external_reports(
     app: &App,
     feed: &Feed,
@@ -108,7 +110,7 @@ pub(crate) async fn compare_external_reports(
         opinions.retain(|opinion| opinion.version == *version);
         opinions.extend(load_external_reports(app, feed, version).await);
         opinions.sort_by(|a, b| a.validator.cmp(&b.validator));
-        // The first is what is known, which may not be on the disk yet.
+        // The report in memory precedes the stored one, which may be older.
         opinions.dedup_by(|a, b| a.validator == b.validator);
     }
     let mut all = Vec::new();
@@ -123,7 +125,7 @@ pub(crate) async fn compare_external_reports(
     all
 }
 
-/// What was kept of that version; nothing where it cannot be read now.
+/// Loads the stored reports on a version; none if they cannot be read.
 async fn load_external_reports(app: &App, feed: &Feed, version: &str) -> Vec<Arc<ExternalReport>> {
     let Some(store) = app.store().map(Arc::clone) else { return Vec::new() };
     let (id, version) = (feed.id().clone(), version.to_owned());
@@ -135,7 +137,7 @@ async fn load_external_reports(app: &App, feed: &Feed, version: &str) -> Vec<Arc
     rows.iter().filter_map(ExternalReport::from_row).map(Arc::new).collect()
 }
 
-/// What we say of what it spoke of last.
+/// Returns our report on the version of a validator's latest result.
 async fn find_own_report(
     app: &App,
     feed: &Feed,
@@ -149,7 +151,7 @@ async fn find_own_report(
     find_report(app, feed, Some(about.as_str())).await.ok()
 }
 
-/// Says who looks right now, and names those who never did before.
+/// Marks the validators whose runs are pending, and adds those that never had a result.
 fn add_pending_validators(app: &App, feed: &Feed, all: &mut Vec<ExternalComparison>) {
     let (validators, id) = (app.external_validators(), feed.id().as_str());
     for beside in all.iter_mut() {

@@ -1,4 +1,4 @@
-//! What a validator said of one version, in the form in which it is kept.
+//! The report of an external validator on one version, and its stored form.
 
 use lineside_ingest::{ExternalProgram, FeedId, OutputRedactor, ProgramError, ValidatorOutput};
 use lineside_store::{BlobHash, ReportRow};
@@ -10,90 +10,90 @@ use serde_json::{Map, Value};
 use crate::check::ParsedReport;
 use crate::reports::ReportFinding;
 
-/// Bytes of an opinion in JSON; a larger one is kept with less.
+/// Maximum size of a stored report as JSON, in bytes; a larger one is reduced.
 const BYTES_MAX: usize = 512 << 10;
-/// Findings of each kind that are kept.
+/// Maximum number of stored samples of each code.
 const SAMPLES: usize = 10;
-/// Bytes of a code that is not one of ours,
+/// Maximum size of a code that is not one of ours, in bytes.
 const CODE_BYTES: usize = 100;
-/// of each text in a finding,
+/// Maximum size of each text in a finding, in bytes.
 const VALUE_BYTES: usize = 500;
-/// and of what is no report.
+/// Maximum size of a result that is not a report, in bytes.
 const TEXT_BYTES: usize = 4 << 10;
-/// What stands before a validator's name in the store.
+/// The prefix of a validator's name in the store.
 const SUBJECT: &str = "validator/";
 
-/// What a validator said of one version, and how its newest run went.
+/// A validator's result on a version, and its newest failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExternalReport {
-    /// What the validator is called.
+    /// The validator's name.
     pub(crate) validator: String,
-    /// The SHA-256 of the newest version that it was given,
+    /// The SHA-256 of the newest version that it validated.
     pub(crate) version: String,
-    /// and the hash by which ingest tells it from others.
+    /// The hash by which ingest identifies that version.
     pub(crate) tag: String,
-    /// Which command it was, as [`program_fingerprint`] has it.
+    /// The command, as its [`program_fingerprint`].
     #[serde(default)]
     pub(crate) mark: String,
-    /// What it said last: of an earlier version where its newest run failed.
+    /// The latest result: on an earlier version if the newest run failed.
     pub(crate) said: Option<ExternalResult>,
-    /// Why its newest run came to nothing, if it did.
+    /// The failure of the newest run, if it failed.
     pub(crate) failed: Option<FailedRun>,
 }
 
-/// What a validator said.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExternalResult {
-    /// The SHA-256 of the version that it is about.
+    /// The SHA-256 of the version.
     pub(crate) version: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start of the run, in milliseconds since 1970.
     pub(crate) at: i64,
-    /// How long it took, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub(crate) took_ms: u64,
-    /// That it ended with another exit code than 0, in words.
+    /// A description of the exit code if it is not 0.
     pub(crate) ended: Option<String>,
-    /// What it wrote to its standard error.
+    /// The text on standard error.
     pub(crate) aside: String,
     pub(crate) body: ExternalOutput,
 }
 
-/// What its result is.
+/// The content of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum ExternalOutput {
-    /// A report in the shape of the reference validator's.
+    /// A report in the format of the reference validator.
     Report {
-        /// Which version of the validator wrote it, as it says itself; empty where it does not.
+        /// The validator's version by its own report; empty if it has none.
         tool: String,
-        /// The worst first, then by code.
+        /// Findings by severity, the most severe first, then by code.
         findings: Vec<ReportFinding>,
-        /// Codes that were not kept.
+        /// Number of codes that were not stored.
         left_out: u64,
     },
-    /// Anything else.
+    /// Any other text.
     Text {
-        /// How it begins.
+        /// The beginning of the text.
         text: String,
-        /// How long it is, in bytes.
+        /// The size of the text, in bytes.
         bytes: u64,
     },
 }
 
-/// A run that came to nothing.
+/// A run without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FailedRun {
-    /// When that was, in milliseconds since 1970.
+    /// Time of the failure, in milliseconds since 1970.
     pub(crate) at: i64,
-    /// Why, in words that say what the program did.
+    /// The reason, as a description of what the program did.
     pub(crate) why: String,
-    /// What it wrote to its standard error, and where there is nothing, how its result begins.
+    /// The text on standard error, or the beginning of the result if that is empty.
     pub(crate) said: String,
 }
 
 impl ExternalOutput {
-    /// What came out of a program. Takes as long as reading it takes.
+    /// Parses the output of a program. Blocks while parsing.
     /// # Errors
-    /// If it was to be a report, or a text, and is neither: the program broke off, or something is wrong with it.
+    /// Returns an error if the output is invalid JSON or not UTF-8: the program stopped early or is faulty.
     fn from_output(output: &[u8], cover: &OutputRedactor) -> Result<ExternalOutput, String> {
         let text = || ExternalOutput::Text {
             text: cover.redact_output(output, TEXT_BYTES),
@@ -112,7 +112,7 @@ impl ExternalOutput {
         let mut findings: Vec<ReportFinding> =
             read.findings.into_iter().map(ReportFinding::from).collect();
         for finding in &mut findings {
-            // Those that are ours tell nothing of a program's arguments.
+            // Our own codes reveal nothing of a program's arguments.
             if finding.summary.is_empty() {
                 finding.code = cover.redact_output(finding.code.as_bytes(), CODE_BYTES);
             }
@@ -124,7 +124,7 @@ impl ExternalOutput {
     }
 }
 
-/// Makes all texts fit to be shown.
+/// Redacts and truncates all texts of a sample.
 fn redact_sample(sample: &mut Map<String, Value>, cover: &OutputRedactor) {
     let shown = |text: &str| cover.redact_output(text.as_bytes(), VALUE_BYTES);
     *sample = std::mem::take(sample)
@@ -136,7 +136,7 @@ fn redact_sample(sample: &mut Map<String, Value>, cover: &OutputRedactor) {
         .collect();
 }
 
-/// JSON is read to a bounded depth.
+/// Redacts a value. The recursion is bounded because JSON is parsed to a bounded depth.
 fn redact_value(value: &mut Value, shown: &impl Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = shown(text),
@@ -154,7 +154,7 @@ fn redact_value(value: &mut Value, shown: &impl Fn(&str) -> String) {
     }
 }
 
-/// How a run ended: with a word on the data, or without.
+/// Interprets a finished run as a result or a failure.
 pub(super) fn interpret_run(
     ran: Result<ValidatorOutput, ProgramError>,
     version: &str,
@@ -168,11 +168,11 @@ pub(super) fn interpret_run(
     };
     let body = match ExternalOutput::from_output(&judged.output, cover) {
         Ok(body) => body,
-        // What it said by its exit code says more.
+        // The exit code's description explains more.
         Err(why) => return Err(failed(judged.fault.unwrap_or(why), judged.said)),
     };
     match (judged.fault, body) {
-        // Who finds faults may say so by its exit code as well, and who breaks off leaves no report.
+        // A validator may report findings by its exit code too. One that stops early leaves no report.
         (Some(why), ExternalOutput::Text { text, .. }) => {
             Err(failed(why, if judged.said.trim().is_empty() { text } else { judged.said }))
         }
@@ -188,17 +188,17 @@ pub(super) fn interpret_run(
 }
 
 impl ExternalReport {
-    /// What it is kept under in the store.
+    /// Returns the key of a validator's reports in the store.
     pub(super) fn storage_subject(validator: &str) -> String {
         format!("{SUBJECT}{validator}")
     }
 
-    /// What stands before the name of each.
+    /// Returns the common prefix of all validators' keys.
     pub(super) const fn subject_prefix() -> &'static str {
         SUBJECT
     }
 
-    /// The row that is kept, with as much as fits.
+    /// Returns the row to store, and reduces the findings until it fits.
     pub(super) fn prepare_row(&mut self, feed: &FeedId, at: UnixMillis) -> Option<ReportRow> {
         let mut body = serde_json::to_string(self).ok()?;
         while body.len() > BYTES_MAX && self.halve_findings() {
@@ -209,7 +209,8 @@ impl ExternalReport {
         Some(ReportRow { feed: feed.clone(), subject, version, at, refused, brief, body })
     }
 
-    /// Lets go of half of the findings' rows, or of the codes where none is left. Tells whether there was one.
+    /// Drops half of each code's samples, or half of the codes if no samples are left. Returns false if nothing is
+    /// left.
     fn halve_findings(&mut self) -> bool {
         let Some(ExternalResult {
             body: ExternalOutput::Report { findings, left_out, .. }, ..
@@ -228,31 +229,32 @@ impl ExternalReport {
         kept > 0
     }
 
-    /// What a row says; nothing where another version of the program wrote it otherwise.
+    /// Parses a stored row; `None` if another version of the program wrote an incompatible one.
     pub(super) fn from_row(row: &ReportRow) -> Option<ExternalReport> {
         serde_json::from_str(&row.body).ok()
     }
 
-    /// The hash of the version that this program need not look at again: it said something of it.
+    /// Returns the hash of the version that this program need not validate again.
     pub(super) fn finished_version(&self, program: &ExternalProgram) -> Option<u128> {
         let is_said = self.failed.is_none() && self.mark == program_fingerprint(program);
         u128::from_str_radix(&self.tag, 16).ok().filter(|_| is_said)
     }
 }
 
-/// Tells a command, with what it may take, from others over a restart. Its arguments may be secrets: they cannot be read from it.
+/// Returns a fingerprint of a command and its limits, to compare over a restart. It does not reveal the arguments,
+/// which may be secrets.
 pub(super) fn program_fingerprint(program: &ExternalProgram) -> String {
     let ExternalProgram { command, timeout, memory } = program;
     BlobHash::from_content(format!("{command:?} {timeout:?} {memory}").as_bytes()).to_string()
 }
 
 impl ExternalResult {
-    /// When it had said that, in milliseconds since 1970.
+    /// Returns the end of the run, in milliseconds since 1970.
     pub(super) fn ended_at(&self) -> i64 {
         self.at.saturating_add(i64::try_from(self.took_ms).unwrap_or(i64::MAX))
     }
 
-    /// Its findings; none where it gave no report.
+    /// Returns the findings; `None` if the result is not a report.
     pub(crate) fn findings(&self) -> Option<&[ReportFinding]> {
         match &self.body {
             ExternalOutput::Report { findings, .. } => Some(findings),
@@ -260,7 +262,7 @@ impl ExternalResult {
         }
     }
 
-    /// How many findings there are that bad.
+    /// Returns the number of findings of a severity.
     pub(crate) fn count_findings(&self, severity: Severity) -> u64 {
         let alike = self.findings().unwrap_or_default().iter();
         alike.filter(|it| it.severity == severity).fold(0, |sum, it| sum.saturating_add(it.total))
@@ -276,7 +278,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// One without a word on anything.
+    /// Returns a report without a result.
     pub(in crate::external_validators) fn sample_external_report(
         validator: &str,
         version: &str,

@@ -1,8 +1,9 @@
-//! What the operator's own validators say of schedules, beside what we say.
+//! Runs the operator's own validators on schedules, in addition to our rules.
 //!
-//! `watch` looks at all schedules once a second and has each new version wait in a bounded queue, once for each validator of
-//! its format; one program runs at a time, in `running`. What comes of it is an [`ExternalReport`], which is kept as reports are and
-//! shown `beside` ours. Nobody else waits for it, and it is told to nobody.
+//! `validator_scheduler` checks all schedules once a second and queues each new version for each validator of its
+//! format; the queue is bounded. `validator_run` runs one program at a time. The result is an [`ExternalReport`], which
+//! is stored like our reports and which `external_comparison` shows next to ours. Nothing else waits for it, and it
+//! causes no notifications.
 
 mod external_comparison;
 mod external_report;
@@ -28,43 +29,43 @@ pub(crate) use self::external_report::FailedRun;
 pub(crate) use self::external_report::{ExternalOutput, ExternalReport, ExternalResult};
 pub(crate) use self::validator_scheduler::run_scheduler;
 
-/// The latest opinions on each feed, by the validators' names.
+/// The latest reports on each feed, sorted by validator.
 type ByFeed = HashMap<String, Arc<[Arc<ExternalReport>]>>;
 
-/// A feed, and the name of a validator that its version is to be given to: the one that is served when its turn comes.
+/// A feed and a validator's name. The run validates the version that is served when it starts.
 type Key = (FeedId, SmolStr);
 
-/// The latest opinions on all feeds, and the queue of those to come.
+/// The latest reports on all feeds, and the queue of runs.
 #[derive(Debug, Default)]
 pub(crate) struct ExternalValidators {
     by_feed: ArcSwap<ByFeed>,
-    /// Held by whoever changes what is known, so that nothing is lost.
+    /// Locked during each change of `by_feed`, so that none is lost.
     changing: Mutex<()>,
     queue: JobQueue<Key, Arc<ExternalValidatorConfig>>,
 }
 
 impl ExternalValidators {
-    /// The latest opinions on a feed, by name.
+    /// Returns the latest reports on a feed, sorted by validator.
     pub(crate) fn feed_reports(&self, feed: &str) -> Arc<[Arc<ExternalReport>]> {
         self.by_feed.load().get(feed).cloned().unwrap_or_default()
     }
 
-    /// The latest opinion of one of them on a feed.
+    /// Returns a validator's latest report on a feed.
     fn find_report(&self, feed: &str, validator: &str) -> Option<Arc<ExternalReport>> {
         self.feed_reports(feed).iter().find(|opinion| opinion.validator == validator).cloned()
     }
 
-    /// What waits and runs, and what came of it so far.
+    /// Returns the statistics of the queue.
     pub(crate) fn queue_stats(&self) -> QueueStats {
         self.queue.stats()
     }
 
-    /// Whether a feed's newest version waits for a validator, or it looks at one right now.
+    /// Returns true if a validator's run on a feed is queued or in progress.
     fn is_pending(&self, feed: &str, validator: &str) -> bool {
         self.queue.job_status(|(id, name)| id.as_str() == feed && name == validator).is_some()
     }
 
-    /// Makes it the latest of its validator.
+    /// Replaces a validator's latest report on a feed.
     fn put_report(&self, feed: &str, opinion: ExternalReport) {
         let _changing = self.changing.lock();
         let mut opinions = self.feed_reports(feed).to_vec();
@@ -76,7 +77,7 @@ impl ExternalValidators {
         self.by_feed.store(Arc::new(next));
     }
 
-    /// Lets go of what is known of feeds and validators that are gone.
+    /// Removes reports and queued runs of deleted feeds and validators.
     fn retain(&self, is_there: impl Fn(&str, &str) -> bool) {
         self.queue.retain(|(feed, validator)| is_there(feed.as_str(), validator));
         let _changing = self.changing.lock();

@@ -1,4 +1,4 @@
-//! One run of a validator over the version of a feed that is served.
+//! One run of a validator on the served version of a feed.
 
 use lineside_ingest::{FeedId, OutputRedactor, run_validator};
 use lineside_store::BlobHash;
@@ -7,12 +7,13 @@ use super::external_report::{ExternalReport, interpret_run, program_fingerprint}
 use crate::app::App;
 use crate::config::ExternalValidatorConfig;
 
-/// The largest result that is read; the reference's, with 1,000 rows of each code, has at most some 20 MiB.
+/// Maximum size of a result, in bytes; the reference validator's, with 1,000 samples of each code, has at most about 20
+/// MiB.
 const OUTPUT_MAX: u64 = 32 << 20;
 
-/// What a validator says of the version that is served; nothing if there is none of its format any more.
+/// Runs a validator on the served version; returns `None` if there is none in its format any more.
 ///
-/// Cancel safety: dropped, it ends the program.
+/// Cancel safety: dropping the future ends the program.
 pub(super) async fn validate_served_version(
     app: &App,
     id: &FeedId,
@@ -48,7 +49,7 @@ pub(super) async fn validate_served_version(
     Some(ExternalReport { validator, version, tag, mark, said, failed })
 }
 
-/// Whether a validator is still to be asked: it is configured as it was.
+/// Returns true if the feed still exists and the validator's configuration is unchanged.
 pub(super) fn is_still_configured(
     app: &App,
     feed: &FeedId,

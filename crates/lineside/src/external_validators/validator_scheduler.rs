@@ -1,4 +1,4 @@
-//! Looks at all schedules once a second, and has new versions given to the validators of their formats.
+//! Checks all schedules once a second and queues new versions for the validators of their formats.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,26 +18,26 @@ use crate::config::ExternalValidatorConfig;
 use crate::timeout::sleep_for;
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Programs that run at once: each takes what threads and gigabytes it likes.
+/// Number of concurrent programs: each may use many threads and gigabytes.
 const SLOTS: usize = 1;
 
-/// What a validator was given last of a feed, or is about to be.
+/// The version of a feed that a validator received last, or is queued for it.
 #[derive(Debug)]
 struct SubmittedVersion {
-    /// The hash of the version; none before the first.
+    /// The hash of the version; `None` before the first.
     version: Option<u128>,
-    /// How it was configured then.
+    /// The validator's configuration at that time.
     validator: Arc<ExternalValidatorConfig>,
 }
 
 struct ValidatorScheduler {
     app: App,
     known: HashMap<Key, SubmittedVersion>,
-    /// A run has ended.
+    /// Notified when a run ends.
     ended: Arc<Notify>,
 }
 
-/// Has each new version of a schedule given to the operator's validators, until the server stops.
+/// Submits each new version of a schedule to the operator's validators, until the server stops.
 pub(crate) async fn run_scheduler(app: App) {
     app.external_validators().queue.set_concurrency(SLOTS);
     let mut watch =
@@ -76,7 +76,7 @@ impl ValidatorScheduler {
         }
     }
 
-    /// Has the version that is served wait for a validator that was not given it yet, or is configured otherwise since.
+    /// Queues the served version for a validator, unless it was submitted with the current configuration.
     async fn queue_version(
         &mut self,
         feed: &Feed,
@@ -99,7 +99,7 @@ impl ValidatorScheduler {
         }
     }
 
-    /// Takes up what it said of a feed to an earlier process, once, with the version that it need not be given again.
+    /// Restores a validator's report on a feed from the store, once, with the version that is already validated.
     async fn restore_report(&mut self, key: &Key, validator: &Arc<ExternalValidatorConfig>) {
         if self.known.contains_key(key) {
             return;
@@ -116,7 +116,7 @@ impl ValidatorScheduler {
         self.known.insert(key.clone(), known);
     }
 
-    /// Begins as many runs as there are slots for.
+    /// Starts as many runs as there are free slots.
     fn start_runs(&self) {
         while let Some((key, validator, permit)) =
             self.app.external_validators().queue.start_next_job()
@@ -127,7 +127,7 @@ impl ValidatorScheduler {
     }
 }
 
-/// What is kept of it on the disk; nothing where that cannot be read.
+/// Loads the latest stored report; `None` if it cannot be read.
 fn load_latest(store: &Store, feed: &FeedId, subject: &str) -> Option<ExternalReport> {
     match store.list_reports(feed, subject, 1) {
         Ok(rows) => rows.first().and_then(ExternalReport::from_row),
@@ -162,7 +162,7 @@ async fn run_job(
     ended.notify_one();
 }
 
-/// Has it kept, and shows it.
+/// Stores and shows a report.
 fn store_report(app: &App, feed: &FeedId, mut opinion: ExternalReport, now: UnixMillis) {
     if let Some(failed) = &opinion.failed {
         let name = &opinion.validator;

@@ -1,36 +1,37 @@
-//! What is worth saying: compares how a feed is with what was said of it last.
+//! Decides what to announce: compares a feed with its last announcement.
 
 use std::time::Duration;
 
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 
-/// Days before the last day of service at which it is said that a schedule runs out.
+/// Days before the last day of service at which the expiry of a schedule is announced.
 const EXPIRY_DAYS: [i64; 3] = [1, 7, 30];
-/// Days by which an end has to be further than was said for the schedule to run on: more than what rolling timetables move
-/// theirs by, most of which are made anew once a day or once a week.
+/// Days by which an end must exceed the announced one to be announced as an extension. Rolling timetables, which are
+/// mostly republished once a day or a week, extend theirs by less.
 const ROLLING_DAYS: i64 = 7;
 
-/// How patient a target is.
+/// The delays of a target's announcements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnnouncementDelays {
-    /// How long a state has to hold.
+    /// Time that a state must last.
     pub(super) after: Duration,
-    /// How long after the last notification further trouble waits.
+    /// Time after the last notification in which further trouble waits.
     pub(super) quiet: Duration,
 }
 
-/// What was said last of a feed's state, and when.
+/// The last announced state of a feed, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AnnouncedState {
     pub(super) state: FeedState,
     pub(super) at: UnixMillis,
 }
 
-/// Whether this state is to be said now. `since` is when the trouble began, whatever its states were, or ended.
+/// Returns true if a state is due for announcement. `since` is the start of the current trouble, even if its states
+/// changed, or the end of the last one.
 ///
-/// That a feed is well again is said as soon as that holds, but only where trouble was said. Trouble within the quiet
-/// time after the last notification waits for its end, and is then said if it is still there.
+/// A recovery is announced as soon as it has lasted, but only if trouble was announced. Trouble within the quiet time
+/// after the last notification waits for its end, and is then announced if it still lasts.
 pub(super) fn is_state_due(
     said: Option<AnnouncedState>,
     state: FeedState,
@@ -46,19 +47,19 @@ pub(super) fn is_state_due(
     !state.is_trouble() || said.is_none_or(|said| now.duration_since(said.at) >= patience.quiet)
 }
 
-/// How far a schedule's end is, in steps; what is nearer is less.
+/// The remaining service of a schedule, in stages. A nearer end is less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ExpiryStage {
-    /// The last day of service is past.
+    /// The last day of service has passed.
     Over,
-    /// So many days are left at most: one of [`EXPIRY_DAYS`].
+    /// At most this many days are left: one of [`EXPIRY_DAYS`].
     Within(i64),
-    /// Further than that.
+    /// More days are left.
     Far,
 }
 
 impl ExpiryStage {
-    /// How far it is when so many days are left; fewer than none where it is past.
+    /// Returns the stage for a number of days left; a negative number if the end has passed.
     pub(super) fn from_days_left(days_left: i64) -> Self {
         match EXPIRY_DAYS.into_iter().find(|days| days_left <= *days) {
             _ if days_left < 0 => Self::Over,
@@ -67,7 +68,7 @@ impl ExpiryStage {
         }
     }
 
-    /// The word by which it is remembered.
+    /// Returns the stored form.
     pub(super) fn stored_word(self) -> String {
         match self {
             Self::Over => "over".to_owned(),
@@ -76,15 +77,15 @@ impl ExpiryStage {
         }
     }
 
-    /// What was remembered by that word.
+    /// Parses the stored form.
     pub(super) fn parse_stored(word: &str) -> Self {
         let all = EXPIRY_DAYS.map(Self::Within).into_iter().chain([Self::Over]);
         all.into_iter().find(|end| end.stored_word() == word).unwrap_or(Self::Far)
     }
 
-    /// Whether it is to be said, where `said` was said before: it came nearer, or the schedule runs on.
+    /// Returns true if the end is due for announcement after `said`: it came nearer, or the schedule was extended.
     ///
-    /// A timetable whose end each version moves on a little, again and again, neither comes nearer nor runs on.
+    /// A timetable that each version extends a little is neither.
     pub(super) fn is_announcement_due(said: Self, days_left: i64) -> bool {
         match said {
             said if Self::from_days_left(days_left) < said => true,
@@ -109,7 +110,7 @@ mod tests {
         UnixMillis::from_seconds(seconds)
     }
 
-    /// What is said of a feed that changes so, at which second.
+    /// Returns the announcements for these changes, each with its second.
     fn told(changes: &[(i64, FeedState)], until: i64) -> Vec<(i64, FeedState)> {
         let mut said = None;
         let mut told = Vec::new();
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!(told[0], (30, Failing));
     }
 
-    /// What is said of an end that is so far on each day, and on which day.
+    /// Returns the announcements for the days left on each day, each with its day.
     fn ends_told(days_left: impl IntoIterator<Item = i64>) -> Vec<(usize, String)> {
         let mut said = ExpiryStage::Far;
         let mut told = Vec::new();
@@ -189,7 +190,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_timetable_that_rolls_on_is_told_of_once(period in 1_i64..=7, more in 0_i64..60) {
-            // On the last day of its first version the next one comes, and so on.
+            // On the last day of each version the next one is published.
             let days_left = (0..200).map(|day| more + period - 1 - day % period);
             let told = ends_told(days_left);
             prop_assert!(told.len() <= EXPIRY_DAYS.len(), "{:?}", told);

@@ -1,4 +1,4 @@
-//! Looks at all feeds once a second.
+//! Checks all feeds once a second for news to announce.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,39 +16,39 @@ use crate::app::App;
 use crate::config::{AlertConfig, Config};
 use crate::reports::{ReportSubject, ValidationReport};
 
-/// How often feeds are looked at.
+/// Interval between two checks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// An address, whatever alerts name it: it is told of one thing once.
+/// A target, with all alerts that name it: it receives each announcement once.
 struct NotificationTarget {
     alerts: Vec<AlertConfig>,
     outbox: Arc<Outbox>,
-    /// Ends its sending; none before that has begun.
+    /// Ends the delivery task on drop; `None` before it has started.
     sending: Option<DropGuard>,
-    /// What was said of states.
+    /// The announced states.
     states: HashMap<FeedId, AnnouncedState>,
-    /// What was said of ends.
+    /// The announced ends of service.
     ends: HashMap<FeedId, ExpiryStage>,
-    /// The versions whose errors were said.
+    /// The versions whose errors were announced.
     found: HashMap<FeedId, String>,
 }
 
-/// How a feed is, beyond its status.
+/// The trouble of a feed across several states.
 struct TroubleState {
     is_trouble: bool,
-    /// Since when it is so, whatever the states were; while its source is left alone, it is no trouble.
+    /// Start of the trouble, or of its absence; a paused feed counts as free of trouble.
     since: UnixMillis,
 }
 
 struct FeedWatcher {
     app: App,
-    /// What the targets were made from.
+    /// The configuration that the targets were created from.
     config: Arc<Config>,
     targets: Vec<NotificationTarget>,
     courses: HashMap<FeedId, TroubleState>,
 }
 
-/// Tells the targets of the configuration what becomes of feeds, until the server stops.
+/// Announces changes of feeds to the configured targets, until the server stops.
 pub(crate) async fn watch_feeds(app: App) {
     let mut watch = FeedWatcher::new(app.clone());
     watch.update_targets();
@@ -65,7 +65,7 @@ pub(crate) async fn watch_feeds(app: App) {
             watch.restore_new_targets().await;
             watch.start_outboxes();
         }
-        // With many feeds and alerts a look takes its time.
+        // With many feeds and alerts a check takes long, so it runs on a blocking thread.
         let look = move || {
             watch.check_feeds();
             watch
@@ -105,7 +105,7 @@ fn restore_announcement(targets: &mut [NotificationTarget], row: NotificationRow
 }
 
 impl NotificationTarget {
-    /// Whether it has not been told anything yet by this process.
+    /// Returns true if its delivery has not started in this process.
     fn is_new_target(&self) -> bool {
         self.sending.is_none()
     }
@@ -116,8 +116,8 @@ impl FeedWatcher {
         Self { config: app.config(), app, targets: Vec::new(), courses: HashMap::new() }
     }
 
-    /// Has the targets that the configuration names now. Who was a target before goes on as one, with what it was told and
-    /// is still to be told, however it is reached now.
+    /// Updates the targets to the configuration. An existing target keeps its announcements and pending notifications,
+    /// even if its transport changes.
     fn update_targets(&mut self) {
         let config = self.app.config();
         let mut before = std::mem::take(&mut self.targets);
@@ -162,14 +162,15 @@ impl FeedWatcher {
         }
     }
 
-    /// A misspelt id would tell nobody anything. It is no fault of the file: admins and the command line add feeds too.
+    /// Warns of misspelt feed ids, which no announcement would match. They are not errors, because admins and the
+    /// command line add feeds too.
     fn warn_unknown_feeds(&self, number: usize, alert: &AlertConfig) {
         for id in alert.unknown_feed_ids(|id| self.app.ingest().find_feed(id).is_some()) {
             tracing::warn!("alert[{number}].feeds: there is no feed {id:?}");
         }
     }
 
-    /// What new targets were told when they last were targets.
+    /// Restores the stored announcements of new targets.
     async fn restore_new_targets(&mut self) {
         let has_new = self.targets.iter().any(NotificationTarget::is_new_target);
         let Some(store) = self.app.store().filter(|_| has_new).cloned() else { return };
@@ -182,7 +183,7 @@ impl FeedWatcher {
         }
     }
 
-    /// Has those send that do not yet.
+    /// Starts the delivery of new targets.
     fn start_outboxes(&mut self) {
         for target in self.targets.iter_mut().filter(|target| target.is_new_target()) {
             let stop = self.app.shutdown().clone();
@@ -215,11 +216,11 @@ impl FeedWatcher {
             self.courses.insert(feed.id().clone(), paused);
             return;
         }
-        // A feed that was just resumed is paused until it is judged again.
+        // A feed that was just resumed stays paused until its next evaluation.
         if matches!(status.state, FeedState::Unknown | FeedState::Paused) {
             return;
         }
-        // That a timetable has ended is a notification of its own kind.
+        // The end of a timetable has its own kind of notification.
         let state = if status.state == FeedState::Expired { FeedState::Ok } else { status.state };
         let is_trouble = state.is_trouble();
         let begin = |least: UnixMillis| TroubleState { is_trouble, since: status.since.max(least) };
@@ -257,8 +258,8 @@ impl FeedWatcher {
         }
     }
 
-    /// Says new errors of new data, once, if its report was made since this server started: what was found before was said
-    /// then, or nobody was to be told. What cannot be read at all is told of as the feed's state.
+    /// Announces new errors in new data, once. Reports from before the start of this server were announced by an
+    /// earlier process, or had no target. Unreadable data is announced as the feed's state.
     fn check_findings(&mut self, feed: &Feed, now: UnixMillis) {
         let Some(reports) = self.app.reports().feed_reports(feed.id().as_str()) else { return };
         if let Some(report) = &reports.realtime {
@@ -266,7 +267,7 @@ impl FeedWatcher {
         }
         let Some(report) = reports.dataset.clone() else { return };
         let Some(version) = report.subject.version() else { return };
-        // What is refused is told of as the feed's state.
+        // Rejected data is announced as the feed's state.
         let is_refused = report.subject.is_rejected();
         if report.at < self.app.started_at() || !report.is_complete() || is_refused {
             return;
@@ -277,11 +278,11 @@ impl FeedWatcher {
             if is_said || !alerts.any(|it| it.covers_feed(feed.id().as_str())) {
                 continue;
             }
-            // What has no new errors is passed over once and for all.
+            // Versions without new errors are recorded too, so that they are checked only once.
             target.found.insert(feed.id().clone(), version.to_owned());
             let address =
                 format!("{}{}", self.app.config().server.base_url(), report.report_path());
-            // What nobody has taken yet, and is mended meanwhile, is no news.
+            // Pending errors that are resolved meanwhile are dropped.
             target.outbox.revise_pending(feed.id(), NotificationKind::Findings, |it| {
                 it.refresh_errors(|error| report.total_for_code(&error.code), &address)
             });
@@ -298,7 +299,7 @@ impl FeedWatcher {
         }
     }
 
-    /// Says errors of messages that have come to stand, each once until it has gone.
+    /// Announces errors that messages have persistently, each once until it is resolved.
     fn check_messages(&mut self, feed: &Feed, report: &ValidationReport, now: UnixMillis) {
         let ReportSubject::Realtime { news } = &report.subject else { return };
         if report.at < self.app.started_at() || !report.is_conclusive() {
@@ -324,7 +325,7 @@ impl FeedWatcher {
             });
             let about = notified_feed(&self.app, feed);
             let notification = Notification::for_messages(about, report, &new, address, now);
-            // What has gone is told by nothing, and may come again.
+            // Resolved errors are not announced, but may be announced again when they return.
             target.found.insert(feed.id().clone(), word.clone());
             if let Some(notification) = notification {
                 target.outbox.enqueue_notification(

@@ -9,7 +9,7 @@ use super::notification::Notification;
 use super::outbox::SEND_MAX;
 use crate::config::{SmtpConfig, SmtpSecurity};
 
-/// A way to one mailbox.
+/// A sender to one mailbox.
 #[derive(Debug)]
 pub(super) struct MailSender {
     to: Mailbox,
@@ -17,7 +17,7 @@ pub(super) struct MailSender {
     server: AsyncSmtpTransport<Tokio1Executor>,
 }
 
-/// Says that no person wrote it: nobody's absence is to be answered (RFC 3834).
+/// Marks mails as automatic, so that no autoresponder replies (RFC 3834).
 #[derive(Clone)]
 struct AutoSubmitted;
 
@@ -37,7 +37,7 @@ impl Header for AutoSubmitted {
 
 impl MailSender {
     /// # Errors
-    /// If the server's name cannot be used.
+    /// Returns an error if the server's name is invalid.
     pub(super) fn new(to: Mailbox, smtp: &SmtpConfig) -> anyhow::Result<Self> {
         type Transport = AsyncSmtpTransport<Tokio1Executor>;
         let builder = match smtp.security {
@@ -53,10 +53,10 @@ impl MailSender {
         Ok(Self { to, from: smtp.from.clone(), server: builder.build() })
     }
 
-    /// Sends them, as one mail.
+    /// Sends the notifications as one mail.
     ///
     /// # Errors
-    /// Why it was not taken.
+    /// Returns the reason why the mail was not sent.
     pub(super) async fn send_notifications(
         &self,
         notifications: &[Notification],

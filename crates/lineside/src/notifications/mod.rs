@@ -1,12 +1,11 @@
-//! Notifications: who runs feeds is told when one of them gets into trouble, is well again, runs out of timetable, or has new
-//! errors.
+//! Notifications to operators: a feed is in trouble or has recovered, its timetable expires, or it has new errors.
 //!
-//! Once a second the `watch` compares how each feed is with what each target was told of it last (`said` decides), and
-//! puts what is new into the target's `outbox`. That sends it, several at once where there are several, by `webhook` or
-//! `mail`, and tries again until it is taken. What was said, and what is still to be said, is in the store where there is
-//! one: a restart neither repeats nor forgets a notification.
+//! Once a second `feed_watcher` compares each feed with the last announcement to each target (`announcements` decides),
+//! and queues news in the target's `outbox`. The outbox sends pending notifications together, by `webhook` or `mail`,
+//! and retries until they are accepted. Announcements and pending notifications are in the store if there is one, so
+//! that a restart neither repeats nor loses a notification.
 //!
-//! Anything that has a feed, a kind and a reason can be said this way.
+//! Any news with a feed, a kind and a reason can be announced this way.
 
 mod mail;
 mod notification;
@@ -19,15 +18,15 @@ use std::sync::atomic::AtomicU64;
 
 pub(crate) use feed_watcher::watch_feeds;
 
-/// What the notifications count.
+/// The counters of notifications.
 #[derive(Debug, Default)]
 pub(crate) struct NotificationCounts {
-    /// Notifications that a target has taken.
+    /// Delivered notifications.
     pub(crate) sent: AtomicU64,
-    /// Attempts to send that failed.
+    /// Failed deliveries.
     pub(crate) failed: AtomicU64,
-    /// Notifications that were given up.
+    /// Notifications that were dropped undelivered.
     pub(crate) lost: AtomicU64,
-    /// Notifications that wait.
+    /// Pending notifications.
     pub(crate) pending: AtomicU64,
 }

@@ -1,4 +1,4 @@
-//! One notification, as a webhook gets it and as a mail says it.
+//! A notification, as webhooks and mails present it.
 
 use jiff::civil::Date;
 use lineside_ingest::{FeedState, FeedStatus};
@@ -9,20 +9,20 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::http::format_rfc3339;
 use crate::reports::{ChangedCode, ValidationReport};
 
-/// Kinds of errors that one notification tells: more than there are of one format.
+/// Maximum number of codes in a notification: more than any format has.
 const ERRORS_MAX: usize = 250;
-/// Those that it names in words.
+/// Maximum number of codes that the text names.
 const NAMED_MAX: usize = 5;
 
-/// What a notification is about.
+/// The subject of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NotificationKind {
-    /// A feed's state.
+    /// A change of a feed's state.
     State,
-    /// How long a schedule still holds.
+    /// The expiry of a schedule.
     Expiry,
-    /// What is wrong with its data.
+    /// New errors in the data.
     Findings,
 }
 
@@ -39,51 +39,51 @@ impl NotificationKind {
     }
 }
 
-/// The feed that a notification is about.
+/// The feed of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NotifiedFeed {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Its page.
+    /// The feed's page.
     pub(crate) url: String,
 }
 
-/// One notification. Who gets it twice knows it by its id.
+/// A notification. A receiver recognizes a repeated one by its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Notification {
     pub(crate) id: String,
     pub(crate) kind: NotificationKind,
-    /// When it was made, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub(crate) at: String,
     pub(crate) feed: NotifiedFeed,
-    /// Of a state: which.
+    /// The new state, if the kind is a state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<String>,
-    /// The one that was told before.
+    /// The previously announced state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) previous: Option<String>,
-    /// Since when it holds, RFC 3339.
+    /// Start of the state, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) since: Option<String>,
-    /// Of an expiry: the last day of service.
+    /// The last day of service, if the kind is an expiry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_service: Option<String>,
-    /// Days from now to then; negative when it is past.
+    /// Days until then; negative once it has passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) days_left: Option<i64>,
-    /// Of findings: the kinds of errors that are new or more.
+    /// The codes of errors that are new or more frequent, if the kind is findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) errors: Vec<ErrorCount>,
-    /// Of findings: the report.
+    /// The address of the report, if the kind is findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<String>,
-    /// All of it, in a line.
+    /// A one-line summary.
     pub(crate) title: String,
-    /// Why, in words.
+    /// The reason, as text.
     pub(crate) reason: String,
 }
 
-/// A kind of error of which there is more than in the version before.
+/// A code with more errors than the version before had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ErrorCount {
     pub(crate) code: String,
@@ -92,7 +92,7 @@ pub(crate) struct ErrorCount {
 }
 
 impl Notification {
-    /// A feed is in another state than was told.
+    /// Creates the notification that a feed's state differs from the announced one.
     pub(super) fn for_state_change(
         feed: NotifiedFeed,
         status: &FeedStatus,
@@ -125,7 +125,8 @@ impl Notification {
         }
     }
 
-    /// A schedule of this version, by its hash, runs out, or runs on after that was said.
+    /// Creates the notification that a schedule expires, or that it was extended after that was announced. `version` is
+    /// the hash of its version.
     pub(super) fn for_expiry(
         feed: NotifiedFeed,
         (last, days_left): (Date, i64),
@@ -172,7 +173,8 @@ impl Notification {
         }
     }
 
-    /// New data has errors that the data before had not; `report` is where they are told. Nothing if it has none.
+    /// Creates the notification of errors that the previous version did not have; `address` is that of the report.
+    /// Returns `None` if there are none.
     pub(super) fn for_findings(
         feed: NotifiedFeed,
         report: &ValidationReport,
@@ -184,13 +186,13 @@ impl Notification {
         let count =
             |it: &ChangedCode| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
         let errors = changes.new_errors().map(count).collect();
-        // A version may come again, and bring the same errors again.
+        // A version may return later, with the same errors.
         let news = format!("{version}@{}", report.at.0);
         Self::for_errors(feed, &news, errors, address, now)
     }
 
-    /// Messages of real time have errors, in several in a row, that they had not; `report` is where they are told. Nothing if
-    /// there are none.
+    /// Creates the notification of new errors that several messages in a row have; `address` is that of the report.
+    /// Returns `None` if there are none.
     pub(super) fn for_messages(
         feed: NotifiedFeed,
         report: &ValidationReport,
@@ -233,8 +235,8 @@ impl Notification {
         })
     }
 
-    /// Tells as well what an earlier one of the same feed and kind was to tell and nobody has taken. Of a state only the latest
-    /// counts, but each error is new once.
+    /// Adds the errors of an undelivered earlier notification of the same feed and kind. Other kinds announce only the
+    /// latest news.
     pub(super) fn merge_earlier(&mut self, earlier: Notification) {
         if self.kind != NotificationKind::Findings {
             return;
@@ -250,8 +252,8 @@ impl Notification {
         self.reason = summarize_errors(&self.errors);
     }
 
-    /// Leaves out errors that are no news any more by a newer report, which is told of instead: it has `total` of each code.
-    /// Tells whether anything is left.
+    /// Updates the errors by a newer report with `total` findings of each code, drops those that are resolved, and
+    /// links that report. Returns true if anything is left.
     pub(super) fn refresh_errors(
         &mut self,
         total: impl Fn(&ErrorCount) -> u64,
@@ -269,7 +271,8 @@ impl Notification {
         !self.errors.is_empty()
     }
 
-    /// Leaves out what an earlier one of the same feed and kind has told meanwhile. Tells whether anything is left.
+    /// Removes the errors that an earlier notification of the same feed and kind has delivered meanwhile. Returns true
+    /// if anything is left.
     pub(super) fn remove_delivered(&mut self, told: &Notification) -> bool {
         if self.kind != NotificationKind::Findings {
             return true;
@@ -283,18 +286,18 @@ impl Notification {
         !self.errors.is_empty()
     }
 
-    /// The notification in plain text.
+    /// Returns the notification in plain text.
     pub(super) fn plain_text(&self) -> String {
         format!("{}: {}. {}", self.title, self.reason, self.link_url())
     }
 
-    /// Where there is more about it.
+    /// Returns the address of the report or of the feed's page.
     pub(super) fn link_url(&self) -> &str {
         self.report.as_deref().unwrap_or(&self.feed.url)
     }
 }
 
-/// The first of them by name, and how many more there are.
+/// Names the first errors and the number of further ones.
 fn summarize_errors(errors: &[ErrorCount]) -> String {
     let words = |it: &ErrorCount| match (it.before, it.now) {
         (0, 0) => it.code.clone(),
@@ -307,7 +310,7 @@ fn summarize_errors(errors: &[ErrorCount]) -> String {
     format!("{}{and}", named.join(", "))
 }
 
-/// The same for the same news, whoever makes it.
+/// Returns an id that depends only on the feed, the kind and the news.
 fn stable_id(feed: &str, kind: NotificationKind, news: &str) -> String {
     format!("{:032x}", xxh3_128(format!("{feed}\n{}\n{news}", kind.as_str()).as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! What is to be said to one target, until it has taken it.
+//! The undelivered notifications of one target.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use super::webhook::WebhookSender;
 use crate::config::{AlertTarget, SmtpConfig};
 use crate::shutdown::Shutdown;
 
-/// How long a target may take to take a message.
+/// Timeout of a delivery.
 pub(super) const SEND_MAX: Duration = Duration::from_secs(15);
-/// What comes within this time goes into one message: where a host fails, all its feeds do.
+/// Notifications within this time share a message: if a host fails, all its feeds do.
 const GATHER: Duration = Duration::from_secs(5);
-/// Notifications of one message.
+/// Maximum number of notifications in a message.
 const BATCH_MAX: usize = 100;
-/// How long after the first failure it is tried again; twice as long after each further one.
+/// Delay of the first retry; it doubles with each further failure.
 const RETRY_MIN: Duration = Duration::from_secs(5);
 const RETRY_MAX: Duration = Duration::from_secs(600);
-/// A notification that nobody took for so long is news no more.
+/// An undelivered notification is dropped after this time.
 const GIVE_UP: Duration = Duration::from_secs(86_400);
 
-/// How a target is reached.
+/// The transport of messages to a target.
 #[derive(Debug)]
 pub(super) struct DeliveryMethod {
-    /// What logs call it.
+    /// The target's name in logs.
     shown: String,
     by: DeliveryTransport,
 }
@@ -47,10 +47,10 @@ enum DeliveryTransport {
 }
 
 impl DeliveryMethod {
-    /// The way to the target of `alert[number]`.
+    /// Creates the transport to the target of `alert[number]`.
     ///
     /// # Errors
-    /// If the target cannot be reached by any means.
+    /// Returns an error if no transport to the target can be set up.
     pub(super) fn new(
         target: &AlertTarget,
         number: usize,
@@ -71,7 +71,7 @@ impl DeliveryMethod {
     }
 }
 
-/// By what a target is known in the store, which does not tell where it is.
+/// Returns the target's key in the store, which does not reveal its address.
 pub(super) fn storage_key(target: &AlertTarget) -> String {
     let key = |address: &str| format!("{:016x}", xxh3_64(address.as_bytes()));
     match target {
@@ -80,29 +80,29 @@ pub(super) fn storage_key(target: &AlertTarget) -> String {
     }
 }
 
-/// A notification that waits.
+/// A pending notification.
 #[derive(Debug)]
 struct PendingNotification {
     notification: Notification,
-    /// Since when.
+    /// Time at which it was queued.
     at: UnixMillis,
     row: NotificationRow,
 }
 
 #[derive(Debug, Default)]
 struct OutboxState {
-    /// At most one of each kind for each feed: what is newer takes the place of what is older, and tells that as well where
-    /// each piece of news counts.
+    /// At most one notification of each kind for each feed: a newer one replaces it and takes over its undelivered
+    /// errors.
     pending: BTreeMap<(FeedId, NotificationKind), PendingNotification>,
     failures: u32,
-    /// Nothing is sent before.
+    /// Nothing is sent before this time.
     not_before: UnixMillis,
 }
 
-/// What one target is to be told.
+/// The pending notifications of one target.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// As [`storage_key`] has it.
+    /// The target's [`storage_key`].
     key: String,
     way: ArcSwap<DeliveryMethod>,
     state: Mutex<OutboxState>,
@@ -113,7 +113,7 @@ pub(super) struct Outbox {
 }
 
 impl Drop for Outbox {
-    /// What a target that is none any more was still to be told waits for nobody.
+    /// Subtracts the notifications of a removed target from the pending ones.
     fn drop(&mut self) {
         let left = self.state.get_mut().pending.len() as u64;
         self.counts.pending.fetch_sub(left, Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl Outbox {
         }
     }
 
-    /// The target is reached another way from now on: what was not taken so far is sent at once.
+    /// Replaces the transport, and retries pending notifications at once.
     pub(super) fn set_delivery_method(&self, way: DeliveryMethod) {
         self.way.store(Arc::new(way));
         let mut state = self.state.lock();
@@ -149,7 +149,7 @@ impl Outbox {
         &self.key
     }
 
-    /// Notes what is said, and that it is still to be sent.
+    /// Stores an announcement and queues its notification.
     pub(super) fn enqueue_notification(
         &self,
         feed: &FeedId,
@@ -180,7 +180,7 @@ impl Outbox {
         );
     }
 
-    /// Has what waits to be told of a feed brought up to date; what comes to nothing by that is told to nobody.
+    /// Revises the pending notification of a feed; drops it if `revise` returns false.
     pub(super) fn revise_pending(
         &self,
         feed: &FeedId,
@@ -199,7 +199,7 @@ impl Outbox {
         }
     }
 
-    /// Takes up what the last start of the server had still to send.
+    /// Restores a notification that was still pending when the server last stopped.
     pub(super) fn restore_pending(&self, kind: NotificationKind, row: NotificationRow) {
         let notification = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
         if let Some(notification) = notification {
@@ -230,7 +230,7 @@ impl Outbox {
         }
     }
 
-    /// Sends what is to be sent until the server stops.
+    /// Sends pending notifications until the server stops.
     pub(super) async fn run_delivery(self: Arc<Self>, shutdown: Shutdown) {
         loop {
             let Some(until) = self.next_send_time() else {
@@ -254,7 +254,7 @@ impl Outbox {
         }
     }
 
-    /// When something is to be sent.
+    /// Returns the time of the next delivery.
     fn next_send_time(&self) -> Option<UnixMillis> {
         let state = self.state.lock();
         let first = state.pending.values().map(|pending| pending.at).min()?;
@@ -302,7 +302,8 @@ impl Outbox {
         }
     }
 
-    /// Whether all of it has been told. What came meanwhile for the same feed stays, without what it had taken up of these.
+    /// Returns true if a pending notification is fully delivered. A newer one for the same feed stays, without the
+    /// errors that were just sent.
     fn is_fully_delivered(&self, pending: &mut PendingNotification, sent: &[Notification]) -> bool {
         let news = &mut pending.notification;
         let is_about = |it: &&Notification| it.kind == news.kind && it.feed.id == news.feed.id;
@@ -318,7 +319,7 @@ impl Outbox {
     fn schedule_retry(&self, way: &Arc<DeliveryMethod>, why: &str) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
-        // There is another way meanwhile: this says nothing of it.
+        // The transport was replaced meanwhile, so the failure does not concern it.
         if !Arc::ptr_eq(way, &self.way.load()) {
             return;
         }
@@ -365,7 +366,7 @@ mod tests {
     use super::*;
     use crate::reports::test_report;
 
-    /// An address that takes what it is sent while it is well, and what it was sent.
+    /// A test receiver that accepts messages while it is well, and records them.
     struct Hook {
         is_well: Arc<AtomicBool>,
         sent: Arc<Mutex<Vec<Value>>>,
@@ -398,7 +399,7 @@ mod tests {
             Hook { is_well, sent, outbox, counts }
         }
 
-        /// These errors have come to stand.
+        /// Announces these errors.
         fn put(&self, found: &[(&str, u64)]) {
             let findings: Vec<_> = found.iter().map(|(code, n)| (*code, Error, *n)).collect();
             let codes: Vec<&str> = found.iter().map(|(code, _)| *code).collect();
@@ -418,7 +419,7 @@ mod tests {
             );
         }
 
-        /// What it was sent last.
+        /// Returns the errors and the reason of the latest message.
         async fn told(&self) -> (Value, Value) {
             self.outbox.send_pending().await;
             let sent = self.sent.lock().last().cloned().unwrap_or_default();
@@ -445,7 +446,7 @@ mod tests {
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let counts = (count(&hook.counts.sent), count(&hook.counts.failed));
         assert_eq!((counts, count(&hook.counts.pending)), ((1, 1), 0));
-        // What was taken is not told again.
+        // Delivered errors are not repeated.
         hook.put(&[("E016", 1)]);
         assert_eq!(hook.told().await.0, json!([error("E016", 1)]));
     }

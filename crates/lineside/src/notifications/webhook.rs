@@ -1,7 +1,7 @@
-//! Notifications to an address that takes JSON.
+//! Notifications to an address that accepts JSON.
 //!
-//! The body has a `text` that chats show as it is, and the notifications. It is signed as Standard Webhooks
-//! (standardwebhooks.com, 1.0) says, if there is a secret.
+//! The body has a `text`, which chats show as it is, and the notifications. If there is a secret, the request is signed
+//! according to Standard Webhooks (standardwebhooks.com, 1.0).
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;
@@ -15,10 +15,10 @@ use super::notification::Notification;
 use super::outbox::SEND_MAX;
 use crate::config::SigningKey;
 
-/// How much of a refusal's body is told.
+/// Number of characters of a refusal's body that are logged.
 const REFUSAL_CHARS_MAX: usize = 200;
 
-/// A way to one address.
+/// A sender to one address.
 #[derive(Debug)]
 pub(super) struct WebhookSender {
     url: Secret,
@@ -42,13 +42,13 @@ struct WebhookBody<'a> {
 
 impl WebhookSender {
     /// # Errors
-    /// If no client can be set up, for example without trusted certificates.
+    /// Returns an error if no client can be set up, for example without trusted certificates.
     pub(super) fn new(
         url: Secret,
         key: Option<&SigningKey>,
         client_name: &str,
     ) -> anyhow::Result<Self> {
-        // What is sent is for this address and for no other that it might name.
+        // Redirects are off so that notifications go only to this address.
         let client = reqwest::Client::builder()
             .user_agent(client_name)
             .redirect(Policy::none())
@@ -58,10 +58,10 @@ impl WebhookSender {
         Ok(Self { url, key, client })
     }
 
-    /// Sends them.
+    /// Sends the notifications as one request.
     ///
     /// # Errors
-    /// Why they were not taken, without the address.
+    /// Returns the reason why the request failed, without the address.
     pub(super) async fn send_notifications(
         &self,
         notifications: &[Notification],

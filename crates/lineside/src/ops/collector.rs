@@ -1,4 +1,4 @@
-//! One look at everything: what the rooms count, as it is now and as it has changed since the last look.
+//! Collects the statistics of all feeds and the node, as totals and as rates since the previous collection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::quantiles::QuantileWindow;
 use crate::app::App;
 use crate::http::format_rfc3339;
 
-/// What only grows, as it was at the last look.
+/// The counters at the previous collection.
 #[derive(Debug)]
 pub(super) struct MetricsCollector {
-    /// Real time, also where the data's runs faster: CPU and requests are spent in it.
+    /// Real time, even if the clock of the data is faster: CPU time and requests are measured in it.
     clock: RealClock,
     before: Option<PreviousCounters>,
     delivery_times: QuantileWindow,
@@ -28,7 +28,7 @@ pub(super) struct MetricsCollector {
 #[derive(Debug)]
 struct PreviousCounters {
     at: Duration,
-    /// By feed.
+    /// Number of requests by feed.
     requests: HashMap<String, u64>,
     deliveries: u64,
     answered: u64,
@@ -41,7 +41,7 @@ impl MetricsCollector {
         Self { clock, before: None, delivery_times }
     }
 
-    /// The board after `before`, as everything is now.
+    /// Collects the snapshot that follows `before`.
     pub(super) fn collect_snapshot(
         &mut self,
         app: &App,
@@ -130,7 +130,8 @@ impl MetricsCollector {
     }
 }
 
-/// Who subscribes to any channel of a feed. The second word of a transit channel's name is its feed.
+/// Returns the number of subscribers to all channels of each feed. The second segment of a transit channel's name is
+/// its feed.
 fn count_subscribers(hub: &Hub) -> HashMap<String, u64> {
     let mut subscribers: HashMap<String, u64> = HashMap::new();
     hub.for_each_room(|channel, n| {
@@ -144,5 +145,5 @@ fn count_subscribers(hub: &Hub) -> HashMap<String, u64> {
     subscribers
 }
 
-/// How the names of channels begin that belong to a feed.
+/// The first segments of channels that belong to a feed.
 const OF_FEEDS: [&str; 7] = ["feed", "vehicle", "trip", "alerts", "route", "stop", "station"];

@@ -1,4 +1,4 @@
-//! Everything that is shown at one moment. What has not changed is shared with the board before.
+//! A snapshot of the dashboard. Records that have not changed are shared with the previous snapshot.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use super::feed_overview::FeedOverview;
 use super::keyed_change::{encode_removal, encode_upsert};
 use super::node_overview::{NodeOverview, NodeSample};
 
-/// Samples that are kept: five minutes of them while somebody watches.
+/// Maximum number of samples: five minutes while the dashboard is watched.
 const SAMPLES_MAX: usize = 300;
-/// No sample is kept longer, so that those of hours in which nobody watched do not stand beside those of now.
+/// Maximum age of a sample, so that samples from unwatched hours do not appear next to current ones.
 const SAMPLE_AGE_MS_MAX: i64 = 5 * 60 * 1_000;
-/// Of a feed, of the node, and of the node at one moment.
+/// The kinds of records: a feed, the node, and a sample of the node.
 const FEED: &str = "feed";
 const NODE: &str = "node";
 const SAMPLE: &str = "sample";
-/// The one record of its kind.
+/// The id of a record that is the only one of its kind.
 const NOW: &str = "now";
 
-/// How everything was at one moment.
+/// The state of feeds and node at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct DashboardSnapshot {
-    /// When it was looked.
+    /// Time of the snapshot.
     pub(crate) at: UnixMillis,
-    /// In the order of the configuration.
+    /// The feeds in the order of the configuration.
     pub(crate) feeds: Vec<Arc<DashboardFeed>>,
-    /// What of the node does not change from moment to moment.
+    /// The rarely changing statistics of the node.
     pub(super) node: NodeOverview,
-    /// The last minutes, oldest first.
+    /// The samples of the last minutes, oldest first.
     samples: VecDeque<Arc<EncodedSample>>,
 }
 
-/// A feed, with its change written once.
+/// A feed's statistics, with their encoded change.
 #[derive(Debug)]
 pub(crate) struct DashboardFeed {
     pub(crate) figures: FeedOverview,
@@ -49,7 +49,7 @@ struct EncodedSample {
 }
 
 impl DashboardSnapshot {
-    /// The next board after `before`.
+    /// Creates the snapshot that follows `before`.
     pub(super) fn next_snapshot(
         before: &Self,
         at: UnixMillis,
@@ -73,7 +73,7 @@ impl DashboardSnapshot {
         Self { at, feeds: feeds.collect(), node, samples }
     }
 
-    /// The node at the moments of the last minutes, oldest first.
+    /// Returns the samples of the last minutes, oldest first.
     pub(crate) fn recent_samples(
         &self,
     ) -> impl DoubleEndedIterator<Item = (UnixMillis, &NodeSample)> {
@@ -89,7 +89,7 @@ impl DashboardSnapshot {
         [self.node_upsert()].into_iter().chain(samples).collect()
     }
 
-    /// What of the feeds is different from `before`.
+    /// Returns the changes of the feeds since `before`.
     pub(super) fn feed_changes(&self, before: &Self) -> Vec<Bytes> {
         let old: HashMap<&str, &Arc<DashboardFeed>> =
             before.feeds.iter().map(|row| (row.figures.id.as_str(), row)).collect();
@@ -105,7 +105,7 @@ impl DashboardSnapshot {
         upserts.chain(gone).collect()
     }
 
-    /// The same of the node and its moments.
+    /// Returns the changes of the node and its samples since `before`.
     pub(super) fn node_changes(&self, before: &Self) -> Vec<Bytes> {
         let node = (self.node != before.node).then(|| self.node_upsert());
         let last = before.samples.back().map(|moment| moment.at);
@@ -135,7 +135,7 @@ impl EncodedSample {
     }
 }
 
-/// A sample is known by its moment.
+/// Returns the id of a sample: its time.
 fn sample_id(at: UnixMillis) -> String {
     at.0.to_string()
 }

@@ -1,4 +1,4 @@
-//! One feed's figures, from what its task and its readers have counted.
+//! The statistics of a feed, from the counters of its task and its readers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use serde::{Serialize, Serializer};
 use crate::http::{encoded_sizes, format_rfc3339};
 use crate::reports::{LatestReports, ReportSummary};
 
-/// Where the bars of fetch latencies end, in milliseconds; one more has no end.
+/// The upper bounds of the fetch latency histogram, in milliseconds; a further bucket has no bound.
 pub(crate) const FETCH_BOUNDS_MS: [u64; 11] =
     [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 15_000];
 
-/// How a feed is doing, and what it costs its producer and us.
+/// The state of a feed, and the load that it causes for its producer and for us.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FeedOverview {
     #[serde(skip)]
@@ -24,9 +24,9 @@ pub(crate) struct FeedOverview {
     #[serde(serialize_with = "as_word")]
     pub(crate) state: FeedState,
     pub(crate) reason: String,
-    /// Whether its source is left alone.
+    /// True if polling is paused.
     pub(crate) paused: bool,
-    /// Its state before the pause, if it is paused.
+    /// The state before the pause, if the feed is paused.
     #[serde(serialize_with = "as_optional_word")]
     pub(crate) state_before_pause: Option<FeedState>,
     /// The last service day of a schedule, `YYYY-MM-DD`.
@@ -39,37 +39,38 @@ pub(crate) struct FeedOverview {
     pub(crate) since: Option<UnixMillis>,
     #[serde(serialize_with = "as_time")]
     pub(crate) last_success: Option<UnixMillis>,
-    /// The time that the data give themselves.
+    /// The timestamp in the data.
     #[serde(serialize_with = "as_time")]
     pub(crate) data_time: Option<UnixMillis>,
     #[serde(serialize_with = "as_time")]
     pub(crate) next_poll: Option<UnixMillis>,
     pub(crate) entities: u64,
     pub(crate) problems: u64,
-    /// What its latest report comes to.
+    /// The summary of the latest report.
     pub(crate) report: Option<ReportSummary>,
     pub(crate) fetches: FetchStats,
     pub(crate) served: RequestStats,
-    /// Requests of readers for each of ours; `None` before the first of ours.
+    /// Readers' requests per fetch; `None` before the first fetch.
     pub(crate) amplification: Option<f64>,
     pub(crate) cache: CacheUsage,
-    /// To all channels of the feed.
+    /// Subscribers of all channels of the feed.
     pub(crate) subscribers: u64,
 }
 
-/// What was asked of the source.
+/// The fetches from the source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FetchStats {
     pub(crate) total: u64,
     pub(crate) failed: u64,
     pub(crate) not_modified: u64,
     pub(crate) bytes: u64,
-    /// Of the last fetches, how many took up to each of [`FETCH_BOUNDS_MS`], and how many longer.
+    /// For each of [`FETCH_BOUNDS_MS`], the number of recent fetches up to that bound; the last entry counts longer
+    /// ones.
     pub(crate) histogram: [u64; FETCH_BOUNDS_MS.len() + 1],
     pub(crate) took: Option<FetchDurations>,
 }
 
-/// Of the last fetches, in seconds.
+/// Quantiles of the recent fetches, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct FetchDurations {
     pub(crate) p50: f64,
@@ -78,31 +79,31 @@ pub(crate) struct FetchDurations {
     pub(crate) max: f64,
 }
 
-/// What readers asked of us.
+/// The requests of readers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct RequestStats {
     pub(crate) total: u64,
     pub(crate) not_modified: u64,
     pub(crate) bytes: u64,
-    /// Requests per second, since the last look.
+    /// Requests per second, since the previous sample.
     pub(crate) rate: f64,
 }
 
-/// What is held ready to be sent.
+/// The size of the cached representations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct CacheUsage {
-    /// The last good bytes, once for each coding that somebody has asked for.
+    /// Number of representations: the last good bytes, and each requested content encoding of them.
     pub(crate) representations: usize,
     pub(crate) bytes: usize,
 }
 
-/// What is needed beside the feed itself.
+/// The inputs of a feed's statistics besides the feed itself.
 pub(super) struct FeedContext<'a> {
-    /// Its requests at the last look.
+    /// Number of its requests at the previous sample.
     pub(super) requests: Option<u64>,
-    /// How long ago that was.
+    /// Time since the previous sample.
     pub(super) passed: Duration,
-    /// Subscribers by feed.
+    /// Number of subscribers by feed.
     pub(super) subscribers: &'a HashMap<String, u64>,
     pub(super) reports: &'a LatestReports,
 }
@@ -165,7 +166,7 @@ fn fetch_stats(feed: &Feed, status: &FeedStatus) -> FetchStats {
 }
 
 impl FetchDurations {
-    /// Of durations in their order.
+    /// Returns the quantiles of sorted durations.
     fn from_sorted(sorted: &[Duration]) -> Option<Self> {
         let at = |share: f64| {
             let rank = (sorted.len() as f64 * share).ceil() as usize;
@@ -205,7 +206,7 @@ fn file_cache_usage(feed: &Feed) -> CacheUsage {
     CacheUsage { representations: representations + 1, bytes: bytes + plain }
 }
 
-/// Fewer digits than there are: nobody reads them, and each would be a change.
+/// Rounds a value: further digits are of no use, and each would cause a change.
 pub(super) fn round_to(value: f64, digits: f64) -> f64 {
     (value * digits).round() / digits
 }
@@ -227,7 +228,7 @@ fn as_time<S: Serializer>(at: &Option<UnixMillis>, serializer: S) -> Result<S::O
 
 #[cfg(test)]
 impl FeedOverview {
-    /// Those of a feed that nobody has asked for or looked at.
+    /// Returns the statistics of a feed without fetches and requests.
     pub(super) fn empty_for(id: FeedId) -> Self {
         let fetches = FetchStats {
             total: 0,

@@ -1,4 +1,4 @@
-//! Changes of the `ops/` channels, as every channel writes them.
+//! Changes of the `ops/` channels, in the format of all channels.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -15,7 +15,7 @@ struct KeyedChange<'a, R> {
     why: Option<&'static str>,
 }
 
-/// What is under this key now.
+/// Encodes the new record of a key.
 pub(crate) fn encode_upsert(
     feed: &str,
     kind: &'static str,
@@ -25,7 +25,7 @@ pub(crate) fn encode_upsert(
     encode_json(&KeyedChange { op: "upsert", feed, kind, id, record: Some(record), why: None })
 }
 
-/// Nothing is under this key any more.
+/// Encodes the removal of a key.
 pub(super) fn encode_removal(feed: &str, kind: &'static str, id: &str, why: &'static str) -> Bytes {
     encode_json(&KeyedChange::<()> { op: "remove", feed, kind, id, record: None, why: Some(why) })
 }

@@ -1,4 +1,5 @@
-//! The load of the node over the last week, a value per minute. It is in memory, so it starts with the server.
+//! The load of the node over the last week, one value per minute. The history is in memory, so it begins with the
+//! server.
 
 use std::collections::VecDeque;
 
@@ -7,20 +8,20 @@ use lineside_sync::UnixMillis;
 use super::node_overview::{GAUGES, NodeSample};
 
 const MINUTE_MS: i64 = 60_000;
-/// Minutes that are kept: a week.
+/// Number of retained minutes: a week.
 const MINUTES_MAX: usize = 7 * 24 * 60;
 
-/// The mean and the greatest of each gauge's values over a while; `None` where there was none.
+/// The mean and maximum of each gauge over a period; `None` without values.
 pub(crate) type Spread = [Option<MeanAndMax>; GAUGES];
 
-/// Of the values of one gauge.
+/// The mean and maximum of one gauge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MeanAndMax {
     pub(crate) mean: f64,
     pub(crate) max: f64,
 }
 
-/// One minute per entry, oldest first; the last one is still going on. At most 2.5 MB.
+/// One entry per minute, oldest first; the last one is in progress. At most 2.5 MB.
 #[derive(Debug, Default)]
 pub(crate) struct LoadHistory {
     minutes: VecDeque<LoadMinute>,
@@ -33,7 +34,7 @@ struct LoadMinute {
     sums: [GaugeSum; GAUGES],
 }
 
-/// Values added up.
+/// The sum of a gauge's values.
 #[derive(Debug, Clone, Copy, Default)]
 struct GaugeSum {
     total: f64,
@@ -63,7 +64,7 @@ impl GaugeSum {
 }
 
 impl LoadHistory {
-    /// Adds the node's values at a moment. A clock that steps back adds to the last minute.
+    /// Adds a sample of the node. If the clock steps back, the sample is added to the latest minute.
     pub(super) fn add_sample(&mut self, at: UnixMillis, sample: &NodeSample) {
         let number = at.0.div_euclid(MINUTE_MS);
         if self.minutes.back().is_none_or(|last| last.number < number) {
@@ -82,7 +83,7 @@ impl LoadHistory {
         }
     }
 
-    /// The time from `from` on in steps of so many minutes, oldest first. Steps without a value are left out.
+    /// Returns the history since `from` in steps of `minutes`, oldest first. Steps without a value are left out.
     pub(crate) fn steps_from(&self, from: UnixMillis, minutes: i64) -> Vec<(UnixMillis, Spread)> {
         let first = from.0.div_euclid(MINUTE_MS);
         let mut steps: Vec<(i64, [GaugeSum; GAUGES])> = Vec::new();
@@ -99,7 +100,7 @@ impl LoadHistory {
         steps.iter().map(|(step, sums)| (at(*step), sums.map(|sum| sum.mean_and_max()))).collect()
     }
 
-    /// When the first value was added that is still kept.
+    /// Returns the time of the oldest retained value.
     pub(crate) fn oldest_time(&self) -> Option<UnixMillis> {
         self.minutes.front().map(|minute| UnixMillis(minute.number * MINUTE_MS))
     }

@@ -1,8 +1,8 @@
-//! How each feed and the node are doing, for who watches them: computed once for all, by one task.
+//! The dashboard: the state of each feed and of the node, computed by one task for all viewers.
 //!
-//! It looks at figures that the rooms keep anyway, each second while somebody watches and now and then otherwise, so that
-//! who comes sees the last minutes at once. It swaps in a new board, which `/ops` and the channels `ops/feeds` and
-//! `ops/node` show, and then publishes what differs from the one before. No reader of a feed waits for it.
+//! The task collects counters each second while the dashboard is watched, otherwise every ten seconds, so that a new
+//! viewer sees the last minutes at once. It swaps in a new snapshot, which `/ops` and the channels `ops/feeds` and
+//! `ops/node` show, and publishes the differences from the previous one. No reader of a feed waits for it.
 
 mod dashboard;
 mod collector;
@@ -35,54 +35,54 @@ use self::collector::MetricsCollector;
 use crate::app::App;
 use crate::timeout::{run_within, sleep_for};
 
-/// How the names of these channels begin.
+/// The prefix of the dashboard's channels.
 const PREFIX: &str = "ops/";
-/// Health and load of each feed.
+/// The channel of each feed's health and load.
 pub(crate) const FEEDS: &str = "ops/feeds";
-/// Load of the node, now and in the last minutes.
+/// The channel of the node's load, now and in the last minutes.
 pub(crate) const NODE: &str = "ops/node";
 
-/// How often it is looked while somebody watches.
+/// Interval between two collections while the dashboard is watched.
 const WATCHED_INTERVAL: Duration = Duration::from_secs(1);
-/// How many of these pass between two looks while nobody does.
+/// Number of these intervals between two collections while it is not watched.
 const UNWATCHED_EVERY: u32 = 10;
 
-/// Whether a channel is one of those for admins.
+/// Returns true if a channel is one of the dashboard's, which only admins may read.
 pub(crate) fn is_ops_channel(channel: &Channel) -> bool {
     channel.as_str().starts_with(PREFIX)
 }
 
-/// How long who wants to know how it is now waits for a look; they take milliseconds.
+/// Maximum time to wait for a fresh snapshot; a collection takes milliseconds.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
-/// The board of the moment, and how its channels are read.
+/// The current snapshot and its channels.
 #[derive(Debug, Default)]
 pub(crate) struct OpsDashboard {
     board: ArcSwap<DashboardSnapshot>,
     /// The load of the last week.
     history: Mutex<LoadHistory>,
-    /// Looks that have begun, and the last of them whose board is shown.
+    /// Number of collections that have begun, and the number of the latest one that is published.
     begun: AtomicU64,
     shown: AtomicU64,
-    /// Somebody wants to know how it is now.
+    /// Notified when a viewer requests a fresh snapshot.
     asked: Notify,
     looked: Notify,
 }
 
 impl OpsDashboard {
-    /// How it was when it was last looked.
+    /// Returns the current snapshot.
     pub(crate) fn current_snapshot(&self) -> Arc<DashboardSnapshot> {
         self.board.load_full()
     }
 
-    /// Reads the load of the last week.
+    /// Calls `read` with the load of the last week.
     pub(crate) fn read_history<T>(&self, read: impl FnOnce(&LoadHistory) -> T) -> T {
         read(&self.history.lock())
     }
 
-    /// How it is now, or was a moment ago if that takes too long.
+    /// Returns a fresh snapshot, or the current one if that takes too long.
     pub(crate) async fn refresh_snapshot(&self) -> Arc<DashboardSnapshot> {
-        // A look under way may have passed by what the caller has just done.
+        // A collection in progress may have missed the caller's latest action.
         let begun = self.begun.load(Ordering::Acquire);
         let seen = async {
             loop {
@@ -94,12 +94,12 @@ impl OpsDashboard {
                 looked.await;
             }
         };
-        // Without an answer in time the last board is what there is.
+        // After a timeout the previous snapshot is returned.
         let _: Option<()> = run_within(LOOK_MAX, seen).await;
         self.current_snapshot()
     }
 
-    /// Swaps a board in, then tells who watches what is different.
+    /// Swaps a snapshot in, then publishes the differences.
     fn publish_snapshot(&self, hub: &Hub, board: DashboardSnapshot) {
         if let Some((at, sample)) = board.recent_samples().next_back() {
             self.history.lock().add_sample(at, sample);
@@ -146,7 +146,7 @@ impl StateSource for OpsDashboard {
     }
 }
 
-/// Keeps the board as it is now, until the server stops.
+/// Collects snapshots until the server stops.
 pub(crate) async fn run_collector(app: App) {
     let mut collector = MetricsCollector::new();
     let mut passed = UNWATCHED_EVERY;
@@ -169,7 +169,7 @@ pub(crate) async fn run_collector(app: App) {
     }
 }
 
-/// Looks once, away from the threads that serve sockets: with many feeds and rooms that takes its time.
+/// Collects one snapshot on a blocking thread: with many feeds and rooms this takes long.
 async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsCollector {
     let app = app.clone();
     let look = move || {

@@ -1,4 +1,4 @@
-//! The node's own figures.
+//! The statistics of the node.
 
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use super::feed_overview::FeedOverview;
 
-/// What does not change from moment to moment.
+/// The rarely changing statistics of the node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct NodeOverview {
     pub(super) version: &'static str,
-    /// RFC 3339.
+    /// Start of the server, RFC 3339.
     pub(super) started: Option<String>,
-    /// Connections that it takes at once.
+    /// Maximum number of open connections.
     pub(super) connections_max: usize,
-    /// How many feeds are in each state.
+    /// Number of feeds in each state.
     pub(super) feeds: FeedStateCounts,
 }
 
-/// Feeds by their state.
+/// Number of feeds by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct FeedStateCounts {
     ok: usize,
@@ -50,35 +50,35 @@ impl FeedStateCounts {
     }
 }
 
-/// The node at one moment. What is a rate, or a quantile, is of the time since the moment before.
+/// A sample of the node's statistics. Rates and quantiles cover the time since the previous sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct NodeSample {
-    /// In milliseconds since 1970.
+    /// Time of the sample, in milliseconds since 1970.
     #[serde(serialize_with = "as_millis")]
     pub(super) at: UnixMillis,
-    /// Open connections, whatever they are for.
+    /// Open connections of all kinds.
     pub(crate) connections: u64,
     pub(crate) sessions: usize,
     pub(crate) subscriptions: usize,
     pub(crate) rooms: usize,
-    /// Publications and parts of states given to sessions, per second.
+    /// Publications and parts of states delivered to sessions, per second.
     pub(crate) deliveries: f64,
     /// HTTP requests answered, per second.
     pub(crate) requests: f64,
-    /// Seconds from a publication until a session had it to send; `None` where none was.
+    /// Median time from a publication until a session can send it, in seconds; `None` without deliveries.
     pub(crate) delivery_p50: Option<f64>,
     pub(crate) delivery_p99: Option<f64>,
-    /// Bytes that are resident; `None` where the system does not say.
+    /// Resident memory in bytes; `None` if the system does not report it.
     pub(crate) memory: Option<u64>,
-    /// Cores in use: 1.5 is one and a half.
+    /// CPU cores in use: 1.5 means one and a half.
     pub(crate) cpu: Option<f64>,
-    /// Connections that wait in the mailboxes of those who will own them.
+    /// New connections that wait for the partition that will own them.
     pub(crate) mailboxes: u64,
-    /// Bytes held ready to be sent, of all feeds.
+    /// Bytes of cached representations, of all feeds.
     pub(crate) cache: usize,
 }
 
-/// Gauges of the node whose history is kept.
+/// Number of gauges with a history.
 pub(crate) const GAUGES: usize = 8;
 
 impl NodeSample {

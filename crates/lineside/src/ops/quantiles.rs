@@ -1,10 +1,11 @@
-//! Quantiles of what was recorded between two looks at a histogram that only grows.
+//! Quantiles of the values between two snapshots of a cumulative histogram.
 
 use std::time::Duration;
 
 use lineside_sync::histogram::HistogramSnapshot;
 
-/// Bounds a sixteenth apart, from 1 µs to beyond a minute: a quantile is at most that much above the true one.
+/// Bucket bounds from 1 µs to over a minute, each a sixteenth above the previous: a quantile is too high by at most
+/// that.
 const BOUNDS: [u64; 300] = {
     let mut bounds = [1_000_u64; 300];
     let mut n = 1;
@@ -15,14 +16,14 @@ const BOUNDS: [u64; 300] = {
     bounds
 };
 
-/// What a histogram of nanoseconds held at the last look.
+/// The counts of a histogram of nanoseconds at the previous snapshot.
 #[derive(Debug, Default)]
 pub(super) struct QuantileWindow {
     before: Vec<u64>,
 }
 
 impl QuantileWindow {
-    /// The quantiles of what was recorded since the last look; `None` when nothing was.
+    /// Returns the quantiles of the values since the previous snapshot; `None` if there are none.
     pub(super) fn take_quantiles<const N: usize>(
         &mut self,
         snapshot: &HistogramSnapshot,

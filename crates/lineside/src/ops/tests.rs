@@ -1,4 +1,4 @@
-//! What the board shows and what is told of it are the same.
+//! Tests that the changes published on the channels match the snapshot.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::feed_overview::FeedOverview;
 use super::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
 use super::*;
 
-/// What a reader holds who applies every change.
+/// The state of a reader who applies every change.
 type Held = BTreeMap<String, Value>;
 
 fn apply(held: &mut Held, changes: &[Bytes]) {
@@ -33,7 +33,7 @@ fn state(upserts: &[Bytes]) -> Held {
     held
 }
 
-/// Some feeds, each with a figure that sometimes changes.
+/// Returns some feeds, each with a statistic that sometimes changes.
 fn feeds(rng: &mut fastrand::Rng) -> Vec<FeedOverview> {
     let ids = (0..8).filter(|_| rng.u8(..4) > 0).collect::<Vec<_>>();
     let feed = |id: usize| FeedOverview {
