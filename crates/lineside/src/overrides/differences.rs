@@ -1,4 +1,4 @@
-//! What differs between two ways in which a feed is configured: told apart by what its secrets are, and shown without them.
+//! Compares two configurations of a feed. Secrets are compared by value and shown redacted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use utoipa::ToSchema;
 
 use super::{Keys, default_keys, feed_keys, redact_keys};
 
-/// One key with another value than before.
+/// A key whose value changed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct KeyDifference {
     /// The key, such as `poll` or `headers.X-Key`.
     pub(crate) key: String,
-    /// What it was, a secret as `***`; null where nothing was said.
+    /// The old value, a secret as `***`; null if the key was not set.
     pub(crate) old: Value,
-    /// What it is then.
+    /// The new value, in the same form.
     pub(crate) new: Value,
 }
 
-/// The keys whose values differ, in their order.
+/// Returns the keys whose values differ, sorted.
 pub(crate) fn diff_keys(old: &Keys, new: &Keys) -> Vec<KeyDifference> {
     let (old_shown, new_shown) = (redact_keys(old), redact_keys(new));
     let (old_shown, new_shown) = (flatten_keys(&old_shown), flatten_keys(&new_shown));
@@ -39,7 +39,8 @@ pub(crate) fn diff_keys(old: &Keys, new: &Keys) -> Vec<KeyDifference> {
         .collect()
 }
 
-/// Returns the differences between a feed as it is and as it is to be: none where it goes, and without defaults where it is new.
+/// Returns the differences between a feed now and after an edit: none for a removed feed, and no defaults for a new
+/// one.
 pub(crate) fn diff_feeds(old: Option<&FeedConfig>, new: Option<&FeedConfig>) -> Vec<KeyDifference> {
     let Some(new) = new else { return Vec::new() };
     let with_pause = |feed: &FeedConfig| {
@@ -57,7 +58,7 @@ pub(crate) fn diff_feeds(old: Option<&FeedConfig>, new: Option<&FeedConfig>) -> 
     }
 }
 
-/// Each value by the name that its key has in messages: what stands in a table, by the names of both.
+/// Returns each value under the name of its key in messages; values in a table under `table.name`.
 fn flatten_keys(keys: &Keys) -> BTreeMap<String, &Value> {
     let mut all = BTreeMap::new();
     for (key, value) in keys {

@@ -1,4 +1,4 @@
-//! A feed as it is in force, as the keys that would say so in a file. There are secrets among them.
+//! The effective configuration of a feed, as keys of the configuration file. The values include secrets.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::Keys;
 use crate::config::{format_duration, format_size};
 
-/// All that is said of a feed but its id, defaults of sizes and times among it.
+/// Returns all keys of a feed except its id, including default sizes and times.
 pub(crate) fn feed_keys(feed: &FeedConfig) -> Keys {
     let mut keys = Keys::new();
     let mut put = |key: &str, value: Option<Value>| {
@@ -24,7 +24,7 @@ pub(crate) fn feed_keys(feed: &FeedConfig) -> Keys {
         other => other.to_string(),
     };
     put("url", Some(Value::from(url)));
-    // Of a feed that is converted the format is what its producer sends.
+    // The format of a converted feed is the one that its producer sends.
     let from = feed.converter.as_ref().map(|converter| converter.from.as_str());
     put("format", from.or(feed.format.map(Format::as_str)).map(Value::from));
     put("name", text(&feed.name));
@@ -69,14 +69,14 @@ pub(crate) fn feed_keys(feed: &FeedConfig) -> Keys {
     keys
 }
 
-/// The keys of a feed with this address of which nothing else is configured: the defaults.
+/// Returns the default keys of a feed with this address.
 pub(crate) fn default_keys(feed: &FeedConfig) -> Keys {
     let mut keys = feed_keys(&FeedConfig::new(feed.id.clone(), feed.url.clone()));
     keys.remove("url");
     keys
 }
 
-/// How a producer of SIRI is asked.
+/// Returns the `siri` table of a feed.
 fn siri_table(siri: &SiriSource) -> Value {
     let mut keys = Map::new();
     let services: Vec<&str> = siri.services.iter().map(|it| it.as_str()).collect();
@@ -176,7 +176,7 @@ mod tests {
             (feed.configured_format(), &feed_keys(&feed)["format"]),
             (converters[0].to.into(), &json!("hafas"))
         );
-        // As GTFS-Realtime it needs none.
+        // GTFS-Realtime needs no converter.
         let laid = FeedOverride { added: false, ..over("gtfs-rt") };
         let feed = apply_override(&id, Some(&feed), &converters, &laid).unwrap().unwrap();
         assert_eq!((feed.converter, feed.format), (None, Some(Format::GtfsRt)));

@@ -1,4 +1,4 @@
-//! Keys that are laid over a feed: checked as those of the file are, shown without their secrets.
+//! The keys of an override: validated like those of the file, and shown without secrets.
 
 use std::fmt;
 use std::path::Path;
@@ -12,12 +12,12 @@ use super::secrets::{HIDDEN, iter_secrets};
 use super::server_files::{check_source_url, take_id_table};
 use crate::config::{Config, find_siri_fault};
 
-/// One thing wrong with what was to be laid over a feed.
+/// An error in the keys of an override.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadKey {
     /// The key, such as `headers.X-Key`.
     pub(crate) key: String,
-    /// What is wrong, and what is expected.
+    /// The fault and the expected value.
     pub(crate) reason: String,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for BadKey {
 }
 
 impl BadKey {
-    /// The key of the configuration that it is, or is part of.
+    /// Returns the top-level key of the configuration.
     fn table_key(&self) -> &str {
         self.key.split('.').next().unwrap_or_default()
     }
@@ -41,10 +41,10 @@ pub(super) fn bad_key(key: &str, reason: impl Into<String>) -> BadKey {
     BadKey { key: key.to_owned(), reason: reason.into() }
 }
 
-/// Puts the keys into a feed's configuration.
+/// Applies the keys to a feed's configuration.
 ///
 /// # Errors
-/// All that is wrong with them; then nothing was put.
+/// Returns all errors in the keys; then no key is applied.
 pub(super) fn apply_keys(
     feed: &mut FeedConfig,
     keys: &Keys,
@@ -63,7 +63,7 @@ pub(super) fn apply_keys(
         errors.push(fault);
         (None, keys.clone())
     });
-    // What is wrong so far is left out, so that the rest is checked in the same round.
+    // Faulty keys are left out, so that the other keys are checked too.
     readable.retain(|key, _| !errors.iter().any(|error| error.table_key() == key));
     let read = match (parse_feed(&feed.id, &readable, converters), errors.is_empty()) {
         (Ok(read), true) => read,
@@ -76,7 +76,7 @@ pub(super) fn apply_keys(
         Arc::make_mut(siri).ids = ids;
     }
     next.static_feed = static_feed.or(next.static_feed);
-    // Each key may be valid by itself, but not beside the file's other keys.
+    // Each key may be valid alone and conflict with the file's other keys.
     let is_authorization = |(name, _): &(String, _)| name.eq_ignore_ascii_case("authorization");
     let credentials =
         [next.basic.is_some(), next.oauth2.is_some(), next.headers.iter().any(is_authorization)];
@@ -92,10 +92,10 @@ pub(super) fn apply_keys(
     Ok(())
 }
 
-/// The schedule that the keys name, if they name one.
+/// Returns the schedule that the keys name.
 ///
 /// # Errors
-/// If it is not a feed's id.
+/// Returns an error if the value is not a feed id.
 pub(super) fn schedule_id(keys: &Keys) -> Result<Option<FeedId>, BadKey> {
     match keys.get("static") {
         None => Ok(None),
@@ -106,13 +106,13 @@ pub(super) fn schedule_id(keys: &Keys) -> Result<Option<FeedId>, BadKey> {
     }
 }
 
-/// The keys as those of a feed in a file, read by whoever reads the file.
+/// Parses the keys like a feed in a file, with the same code.
 fn parse_feed(
     id: &FeedId,
     keys: &Keys,
     converters: &[Arc<FormatConverter>],
 ) -> Result<FeedConfig, Vec<BadKey>> {
-    // Whether the schedule is there, only the whole catalog knows.
+    // Only the whole catalog can tell whether the schedule exists.
     let mut keys = keys.clone();
     keys.remove("static");
     keys.entry("url").or_insert_with(|| Value::from("https://feed.invalid/"));
@@ -130,10 +130,10 @@ fn parse_feed(
     config.feeds.into_iter().next().ok_or_else(|| vec![bad_key("", "expected the keys of a feed")])
 }
 
-/// A feed as it would stand in the file.
+/// Formats a feed as in the configuration file.
 ///
 /// # Errors
-/// In words, where a value is none that a file could hold.
+/// Returns an error message if TOML cannot represent a value.
 pub(crate) fn format_toml(id: &FeedId, keys: &Keys) -> Result<String, String> {
     let mut feed = Map::new();
     feed.insert("id".to_owned(), Value::from(id.as_str()));
@@ -142,7 +142,7 @@ pub(crate) fn format_toml(id: &FeedId, keys: &Keys) -> Result<String, String> {
     toml::to_string(&file).map_err(|error| error.to_string())
 }
 
-/// A secret is given as it is: what the server's environment and files hold is not for who asks from outside.
+/// Checks that secrets are plain texts: a remote admin must not read the server's environment and files.
 fn check_secrets(keys: &Keys) -> Vec<BadKey> {
     let mut faults = Vec::new();
     let mut check = |key: String, value: &Value| match value {
@@ -162,9 +162,9 @@ fn check_secrets(keys: &Keys) -> Vec<BadKey> {
     faults
 }
 
-/// Takes the keys from what was read.
+/// Copies the named keys from the parsed feed.
 fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
-    // Each field is named here, so that a new one is given a key, or a reason why it has none.
+    // All fields are listed, so that a new one needs a key, or a reason why it has none.
     let FeedConfig {
         // A feed keeps its id.
         id: _,
@@ -176,7 +176,7 @@ fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         licence,
         theme,
         description,
-        // The schedule is put by who called: whether it is there, only the whole catalog knows.
+        // The caller sets the schedule: only the whole catalog can tell whether it exists.
         static_feed: _,
         headers,
         query,
@@ -192,11 +192,11 @@ fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         max_age,
         late_after,
         trip_late_after,
-        // No key of a feed here: the other kind of configuration has them.
+        // Only the YAML configuration has this key.
         reply_headers: _,
-        // Not a key, but an edit by itself.
+        // Pausing is a separate edit.
         paused: _,
-        // Of the files of a system, which nobody configures.
+        // Set only for the files of a GBFS system, which are not configured.
         public_only: _,
     } = read;
     set_if_present(keys, "url", &mut feed.url, url);
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(feed, self::feed());
     }
 
-    /// Each key that a file's feed may have, but its id and what does not stand beside others.
+    /// Returns each key of a feed in the file, except its id and keys that exclude others.
     fn all_keys() -> Value {
         json!({
             "url": "https://b.example/y", "format": "siri", "name": "B", "publisher": "P",
@@ -288,7 +288,7 @@ mod tests {
         assert!(other.oauth2.is_some());
     }
 
-    /// What stands in the place of `basic`.
+    /// Returns keys that replace `basic`.
     fn client() -> Value {
         json!({"oauth2": {
             "token_url": "https://me:hunter2@t.example/?key=hunter2", "client_id": "me",
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(here, known);
     }
 
-    /// All values in the keys: the table that holds each, if one does, and its name there.
+    /// Returns the places of all values in the keys: the table, if the value is in one, and the name.
     fn places(keys: &Keys) -> Vec<(Option<String>, String)> {
         let mut places = Vec::new();
         for (key, value) in keys {
@@ -333,7 +333,7 @@ mod tests {
                     Some(table) => keys[table][&name] = value,
                     None => keys[&name] = value,
                 };
-                // Only a secret may stand in a file of its own.
+                // Only secrets may be read from a file.
                 let mut elsewhere = all.clone();
                 at(&mut elsewhere, json!({"file": "/dev/null/no such file"}));
                 let Err(errors) = parse_feed(&feed().id, &elsewhere, &[]) else { continue };
@@ -405,7 +405,7 @@ mod tests {
             }
             assert_eq!(known == file.feeds[0], says.is_some());
         }
-        // The other way round: the file asks for a subscription, and a format is laid over.
+        // Conversely: the file subscribes, and the override sets a format.
         let mut known = feed();
         apply_keys(&mut known, &keys(json!({"siri": {"mode": "subscribe"}})), &[]).unwrap();
         let errors = apply_keys(&mut known, &keys(json!({"format": "siri"})), &file.converters);

@@ -1,4 +1,4 @@
-//! Where edits are remembered: in the data folder if there is one, else in memory.
+//! The history of edits: in the data folder if there is one, else in memory.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use parking_lot::Mutex;
 
 use super::{FeedOverride, Overrides};
 
-/// Edits that are remembered without a data folder.
+/// Maximum number of edits in memory.
 const IN_MEMORY_MAX: usize = 1_000;
 
-/// The history of what was laid over feeds.
+/// The history of overrides.
 #[derive(Debug)]
 pub(crate) enum EditLog {
-    /// It outlives the process.
+    /// A history that survives a restart.
     Stored(Arc<Store>),
-    /// It does not. Oldest first.
+    /// A history that is lost at a restart, oldest first.
     InMemory(Mutex<Vec<NumberedEdit>>),
 }
 
-/// It cannot be read or written now; the words say why.
+/// The history cannot be read or written; the text is the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct EditLogError(String);
 
-/// What was laid over the feed before an edit, and after it.
+/// Returns the override of the feed before an edit, and after it.
 pub(crate) fn before_and_after(
     edit: &OverrideEdit,
 ) -> (Option<FeedOverride>, Option<FeedOverride>) {
@@ -41,15 +41,15 @@ impl EditLog {
         }
     }
 
-    /// Whether what is recorded is there after a restart.
+    /// Returns true if recorded edits survive a restart.
     pub(crate) fn is_persistent(&self) -> bool {
         matches!(self, Self::Stored(_))
     }
 
-    /// What was laid over feeds when the server last ran. Blocks.
+    /// Loads the overrides of the previous run. Blocks.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if they cannot be read.
     pub(crate) fn load_overrides(&self) -> Result<Overrides, EditLogError> {
         let Self::Stored(store) = self else { return Ok(Overrides::new()) };
         let all = store.list_overrides().map_err(|error| EditLogError(error.to_string()))?;
@@ -63,10 +63,10 @@ impl EditLog {
         Ok(read.collect())
     }
 
-    /// Records an edit; returns its number once it is on the disk, where there is one. Blocks.
+    /// Records an edit; returns its number once it is on the disk, if there is one. Blocks.
     ///
     /// # Errors
-    /// If the disk does not take it.
+    /// Returns an error if the disk write fails.
     pub(crate) fn record_edit(&self, edit: OverrideEdit) -> Result<i64, EditLogError> {
         match self {
             Self::Stored(store) => {
@@ -83,10 +83,10 @@ impl EditLog {
         }
     }
 
-    /// The newest edits of a feed. Blocks.
+    /// Returns the newest edits of a feed. Blocks.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if they cannot be read.
     pub(crate) fn list_edits(
         &self,
         feed: &FeedId,
@@ -104,10 +104,10 @@ impl EditLog {
         }
     }
 
-    /// The newest edits of all feeds that came before the one of this number. Blocks.
+    /// Returns the newest edits of all feeds before the edit of this number. Blocks.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if they cannot be read.
     pub(crate) fn list_all_edits(
         &self,
         before: i64,
@@ -125,10 +125,10 @@ impl EditLog {
         }
     }
 
-    /// One edit of a feed. Blocks.
+    /// Returns an edit of a feed. Blocks.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if it cannot be read.
     pub(crate) fn find_edit(
         &self,
         feed: &FeedId,

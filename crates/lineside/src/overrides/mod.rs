@@ -1,8 +1,7 @@
-//! What an admin lays over the configuration's file while the server runs: feeds that are added, removed, paused, and
-//! keys that are others than in the file.
+//! Overrides of feeds that an admin sets while the server runs: added, removed and paused feeds, and changed keys.
 //!
-//! The file is never written. What is laid over a feed wins over the file for the keys that it names; all else is the
-//! file's. A feed that is gone from the file is gone, whatever was laid over it.
+//! The configuration file is never written. An override replaces the keys that it names; the others come from the file.
+//! A feed that is removed from the file is gone, even if it has an override.
 
 mod differences;
 mod keys;
@@ -28,27 +27,27 @@ pub(crate) use self::secrets::{HIDDEN, redact_keys, restore_secrets};
 pub(crate) use self::server_files::NOT_WEB;
 pub(crate) use self::undo::{UndoConflict, restore_before, undo_edit};
 
-/// Keys of a feed, as the configuration calls them, with their values in JSON.
+/// The keys of a feed, named as in the configuration, with their values in JSON.
 pub(crate) type Keys = Map<String, Value>;
 
-/// What is laid over each feed.
+/// The override of each feed.
 pub(crate) type Overrides = BTreeMap<FeedId, FeedOverride>;
 
-/// What is laid over one feed.
+/// The override of a feed.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct FeedOverride {
-    /// The feed is not in the file: all of it stands here.
+    /// The feed is not in the file: the override defines it.
     pub(crate) added: bool,
-    /// The feed of the file is left out.
+    /// The file's feed is removed.
     pub(crate) removed: bool,
-    /// Its source is left alone.
+    /// Polling is paused.
     pub(crate) paused: bool,
-    /// What is other than in the file.
+    /// The keys that replace those of the file.
     pub(crate) keys: Keys,
 }
 
-/// Values may be secrets.
+/// Omits the values, which may be secrets.
 impl fmt::Debug for FeedOverride {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { added, removed, paused, keys } = self;
@@ -61,26 +60,26 @@ impl fmt::Debug for FeedOverride {
 }
 
 impl FeedOverride {
-    /// As it is stored.
+    /// Encodes the override for the store.
     pub(crate) fn to_text(&self) -> String {
         serde_json::to_string(self).expect("texts and truths serialize")
     }
 
-    /// Reads what was stored.
+    /// Decodes a stored override.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// None where it changes nothing.
+    /// Returns `None` if the override changes nothing.
     pub(crate) fn non_empty(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 }
 
-/// The feed as it is with what is laid over it; none where that takes it away.
+/// Returns the feed with its override applied; `None` if the override removes it.
 ///
 /// # Errors
-/// What is wrong with the keys.
+/// Returns the errors in the keys.
 pub(crate) fn apply_override(
     id: &FeedId,
     base: Option<&FeedConfig>,
@@ -98,7 +97,7 @@ pub(crate) fn apply_override(
     Ok(Some(feed))
 }
 
-/// Every fault of an override, those of its schedule among them: `feeds` are all feeds as they are now.
+/// Returns all errors in an override, including those of its schedule; `feeds` are all feeds as they are now.
 pub(crate) fn find_faults(
     id: &FeedId,
     base: Option<&FeedConfig>,
@@ -117,8 +116,8 @@ pub(crate) fn find_faults(
     faults
 }
 
-/// The feeds of the file with what is laid over them, then those that were added. What no longer fits is told of and left
-/// out: the file's feeds are served all the same, and those that are paused stay so.
+/// Returns the file's feeds with their overrides applied, then the added feeds. Overrides that are no longer valid are
+/// logged and ignored: the file's feeds are still served, and paused ones stay paused.
 pub(crate) fn apply_overrides(
     base: &[FeedConfig],
     converters: &[Arc<FormatConverter>],
@@ -130,7 +129,7 @@ pub(crate) fn apply_overrides(
             for error in errors {
                 tracing::warn!(feed = %id, "the overrides of the feed are no longer valid: {error}");
             }
-            // Whose source was to be left alone is not asked because of another key.
+            // A paused feed must not be polled because another of its keys became invalid.
             known.map(|known| FeedConfig { paused: over.paused, ..known.clone() })
         })
     };
@@ -146,10 +145,10 @@ pub(crate) fn apply_overrides(
     feeds
 }
 
-/// What is wrong with the schedules that feeds name, as far as it concerns `id`.
+/// Checks the schedules that feeds name, as far as they concern `id`.
 ///
 /// # Errors
-/// In words.
+/// Returns the error as a key and a reason.
 pub(crate) fn check_schedules(feeds: &[FeedConfig], id: &FeedId) -> Result<(), BadKey> {
     let bad = |reason: String| Err(BadKey { key: "static".to_owned(), reason });
     let own = feeds.iter().find(|feed| feed.id == *id);

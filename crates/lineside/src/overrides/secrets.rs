@@ -1,19 +1,19 @@
-//! Secrets among the keys of a feed: hidden where keys are shown, and kept where a shown key is sent back.
+//! Secrets in the keys of a feed: redacted in output, and restored when the redacted keys are sent back.
 
 use lineside_ingest::{FeedConfig, Secret, SourceLocation};
 use serde_json::Value;
 
 use super::Keys;
 
-/// What stands for a secret wherever keys are shown. Sent back, it means that the secret stays what it is.
+/// The replacement of secrets in output. When it is sent back, the secret stays unchanged.
 pub(crate) const HIDDEN: &str = "***";
-/// Keys whose values are tables of secrets.
+/// The keys with tables whose values are all secret.
 const SECRET_TABLES: [&str; 2] = ["headers", "query"];
-/// Keys whose values are tables with one secret in them.
+/// The keys with tables that contain one secret.
 const SECRETS_IN: [(&str, &str); 3] =
     [("basic", "password"), ("oauth2", "client_secret"), ("siri", "requestor_ref")];
 
-/// Each secret: the key of its table, its name there, and the value.
+/// Returns each secret: the key of its table, its name there, and the value.
 pub(super) fn iter_secrets(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Value)> {
     let tables = SECRET_TABLES.into_iter().flat_map(move |key| {
         let table = keys.get(key).and_then(Value::as_object).into_iter().flatten();
@@ -26,7 +26,7 @@ pub(super) fn iter_secrets(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Va
     tables.chain(single)
 }
 
-/// The keys as they may be shown.
+/// Returns the keys without their secrets.
 pub(crate) fn redact_keys(keys: &Keys) -> Keys {
     let mut shown = keys.clone();
     for key in SECRET_TABLES {
@@ -52,7 +52,7 @@ pub(crate) fn redact_keys(keys: &Keys) -> Keys {
     shown
 }
 
-/// Puts the secrets that a feed has where the keys say that they stay, so that what was shown can be sent back.
+/// Replaces redacted values by the feed's secrets, so that output can be sent back.
 pub(crate) fn restore_secrets(keys: &mut Keys, known: &FeedConfig) {
     let held = |value: &Value| value.as_str() == Some(HIDDEN);
     for (key, pairs) in [("headers", &known.headers), ("query", &known.query)] {

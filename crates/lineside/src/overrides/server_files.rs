@@ -1,6 +1,7 @@
-//! Files of the server in the keys of an edit: only the configuration names files, not an admin over the network.
+//! Refuses files of the server in the keys of an edit: only the configuration may name files, not an admin over the
+//! network.
 //!
-//! Reading one would show what it holds, or that it exists, and one that blocks would block every later edit.
+//! Reading a file would reveal its content or its existence, and a file that blocks would block all later edits.
 
 use lineside_ingest::{FeedConfig, SiriIds, SourceLocation};
 use serde_json::Value;
@@ -9,12 +10,12 @@ use super::Keys;
 use super::keys::{BadKey, bad_key};
 use super::secrets::HIDDEN;
 
-/// What is wrong with the address of a source, if the keys have one: a path would publish a file of the server.
+/// Returns the error of a source address that is not on the web: a path would publish a file of the server.
 pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
     let text = keys.get("url")?.as_str().unwrap_or_default();
     let is_web = text.starts_with("http://") || text.starts_with("https://");
     let reason = match SourceLocation::parse(text) {
-        // What is hidden of one address is not known in another.
+        // The hidden part of the current address says nothing of another one.
         Ok(SourceLocation::Http(url)) if url.as_str().contains(HIDDEN) => {
             format!("expected the whole address: {HIDDEN} stands for a part that is not shown")
         }
@@ -25,15 +26,15 @@ pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
     Some(bad_key("url", reason))
 }
 
-/// What is said of any address that is not reached over HTTP, whatever its scheme.
+/// The error for any address that is not HTTP, whatever its scheme.
 pub(crate) const NOT_WEB: &str = "expected an http(s) URL, such as https://example.org/feed.pb: \
     only the configuration file can name local files (file: and replay:)";
 
-/// Takes a table of ids out of the keys: only the configuration file names files. The one that it names for this feed may
-/// be sent back as it was shown, and is not read again.
+/// Removes a table of ids from the keys. Only the file's own table for this feed may be sent back; it is not read
+/// again.
 ///
 /// # Errors
-/// If the keys name another file.
+/// Returns an error if the keys name another file.
 pub(super) fn take_id_table(
     feed: &FeedConfig,
     keys: &Keys,
@@ -88,7 +89,7 @@ mod tests {
             assert_eq!(errors[0].key, "siri.ids");
             assert!(!errors[0].reason.contains(other), "{}", errors[0].reason);
         }
-        // What the file names can be sent back, also once it cannot be read.
+        // The file's table can be sent back even when it is no longer readable.
         let text = format_toml(&feed().id, &with_table(path)).unwrap();
         let text = text.replacen("id =", "url = \"https://a.example/\"\nid =", 1);
         let in_file = Config::parse(Path::new("lineside.toml"), &text).unwrap().feeds.remove(0);

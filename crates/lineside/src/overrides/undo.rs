@@ -1,4 +1,4 @@
-//! Undoing one edit of a feed among others: only what that edit changed is set back.
+//! Undoes a single edit of a feed: only the parts that this edit changed are reset.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use lineside_store::NumberedEdit;
 
 use super::{FeedOverride, before_and_after};
 
-/// Something that was changed again after an edit, so that the edit cannot be undone by itself.
+/// A later change of a part that an edit changed, so that the edit cannot be undone alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UndoConflict {
     /// The key, or `added`, `removed`, `paused`.
@@ -15,7 +15,7 @@ pub(crate) struct UndoConflict {
     pub(crate) by: Option<i64>,
 }
 
-/// The parts of an override whose values can change by themselves.
+/// The parts of an override that can change separately.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum OverridePart {
     Added,
@@ -56,7 +56,7 @@ impl OverridePart {
     }
 }
 
-/// The parts that differ between two overrides.
+/// Returns the parts that differ between two overrides.
 fn changed_parts(before: &FeedOverride, after: &FeedOverride) -> BTreeSet<OverridePart> {
     let keys: BTreeSet<&String> = before.keys.keys().chain(after.keys.keys()).collect();
     let keys = keys.into_iter().map(|key| OverridePart::Key(key.clone()));
@@ -65,14 +65,14 @@ fn changed_parts(before: &FeedOverride, after: &FeedOverride) -> BTreeSet<Overri
     parts.filter(|part| !part.is_same(before, after)).collect()
 }
 
-/// The override of a feed without one of its edits. `now` is the present override, and `edits` are edits of the feed, in
-/// any order, from which the conflicting one is named.
+/// Returns the override of a feed without one of its edits. `now` is the present override; `edits` are edits of the
+/// feed, in any order, to find the conflicting one.
 ///
-/// An edit that added or removed a feed of no file is undone only while nothing else was changed since: its keys would
-/// otherwise be kept for a feed that is gone.
+/// An edit that added or removed a feed which no file has is undone only if nothing else changed since. Otherwise keys
+/// of a deleted feed would remain.
 ///
 /// # Errors
-/// What was changed again since, and by which edit.
+/// Returns the part that was changed again, and the edit that did so.
 pub(crate) fn undo_edit(
     edit: &NumberedEdit,
     now: Option<&FeedOverride>,
@@ -105,8 +105,8 @@ pub(crate) fn undo_edit(
     Ok(next.non_empty())
 }
 
-/// The override of a feed with the values before an edit for everything that the edit changed, also where later edits
-/// changed it again. One that added or removed a feed of no file is restored whole.
+/// Returns the override of a feed with all parts that an edit changed reset to their values before it, even if later
+/// edits changed them again. An edit that added or removed a feed which no file has is reverted as a whole.
 pub(crate) fn restore_before(
     edit: &NumberedEdit,
     now: Option<&FeedOverride>,

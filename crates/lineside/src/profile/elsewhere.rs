@@ -1,11 +1,11 @@
-//! In place of interruptions, where the registers of this system are not known here.
+//! The replacement of `interrupt` on systems whose registers the profiler does not know.
 
 use std::io;
 
 use super::slots::Slots;
 
 /// # Errors
-/// Always.
+/// Always returns an error.
 pub(super) fn start(_: u32) -> io::Result<&'static Slots> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }

@@ -1,8 +1,8 @@
-//! The clock that interrupts threads, and what they then do: note where they are.
+//! The timer that interrupts threads, and the signal handler that samples them.
 //!
-//! The kernel sends SIGPROF to the thread that runs whenever the process has used so much more time of its processors. The
-//! handler stays installed for ever, because a signal may still be under way when the clock has been stopped; then
-//! it does nothing. All that is not safe to write is in this file.
+//! The kernel sends SIGPROF to the running thread after each interval of the process's processor time. The handler
+//! stays installed forever, because a signal may still be pending after the timer has stopped; then it does nothing.
+//! This file contains all unsafe code of the profiler.
 #![expect(unsafe_code, reason = "a signal handler, its timer and the registers it is given")]
 
 use std::io::{self, IoSliceMut};
@@ -22,22 +22,23 @@ use nix::unistd::Pid;
 use super::sample_buffer::{DEPTH_MAX, NAME_BYTES, SampleBuffer};
 use super::stack_walk::{Registers, walk_stack};
 
-/// What is read of a stack at once: no page is smaller, so either all of it is there or nothing.
+/// Bytes of the stack per read: no page is smaller, so a read succeeds or fails as a whole.
 const PAGE_BYTES: usize = 4_096;
 const WORD: usize = size_of::<usize>();
 
-/// Where handlers leave their samples. It stays once it is there: a handler may hold it at any time.
+/// The buffer for samples. It is never freed, because a handler may use it at any time.
 static SLOTS: OnceLock<SampleBuffer> = OnceLock::new();
-/// Where the program's own code lies.
+/// The address range of the program's own code.
 static TEXT: OnceLock<Range<usize>> = OnceLock::new();
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Has threads interrupted `hertz` times per second of processor time, from here until [`stop`], and gives what they leave.
+/// Starts interrupting threads `hertz` times per second of processor time until [`stop`], and returns the buffer of
+/// their samples.
 ///
 /// # Errors
-/// Where the system has no such clock, or does not let a process read its own memory.
+/// Returns an error if the system has no such timer, or does not let a process read its own memory.
 pub(super) fn start(hertz: u32) -> io::Result<&'static SampleBuffer> {
-    // What cannot be read here cannot be read in a handler either.
+    // Memory that is unreadable here is unreadable in a handler too.
     let here = 0_usize;
     StackReader::new().read_word(ptr::from_ref(&here).addr()).ok_or_else(|| {
         io::Error::other("the system does not let the process read its own stack")
@@ -61,14 +62,14 @@ pub(super) fn start(hertz: u32) -> io::Result<&'static SampleBuffer> {
     Ok(slots)
 }
 
-/// Ends the interruptions.
+/// Stops the timer.
 pub(super) fn stop() {
-    // Nothing can be wrong with a clock that is to stand still.
+    // Stopping a timer cannot fail.
     _ = set_timer(0);
     IS_RUNNING.store(false, Ordering::Release);
 }
 
-/// From the beginning to the end of what can be executed of a program, as the system's table of mappings has it.
+/// Returns the address range of a program's executable segments in the kernel's list of mappings.
 fn find_text_segment(maps: &str, program: &Path) -> Option<Range<usize>> {
     let code = maps.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -83,10 +84,10 @@ fn find_text_segment(maps: &str, program: &Path) -> Option<Range<usize>> {
 
 fn install_handler() -> io::Result<()> {
     let handler = SigHandler::SigAction(interrupted);
-    // System calls go on afterwards, where the kernel can see to that.
+    // SA_RESTART resumes interrupted system calls where the kernel can.
     let flags = SaFlags::SA_SIGINFO | SaFlags::SA_RESTART;
     let action = SigAction::new(handler, flags, SigSet::empty());
-    // SAFETY: the handler does only what may be done in one: atomics, system calls, memory of its own.
+    // SAFETY: the handler uses only async-signal-safe operations: atomics, system calls, and local memory.
     unsafe { sigaction(Signal::SIGPROF, &action) }?;
     Ok(())
 }
@@ -94,19 +95,19 @@ fn install_handler() -> io::Result<()> {
 fn set_timer(micros: i64) -> io::Result<()> {
     let every = libc::timeval { tv_sec: micros / 1_000_000, tv_usec: micros % 1_000_000 };
     let timer = libc::itimerval { it_interval: every, it_value: every };
-    // SAFETY: both pointers are to what the call asks for, and it keeps neither.
+    // SAFETY: both pointers are valid for the call, which does not retain them.
     let done = unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, ptr::null_mut()) };
     Errno::result(done)?;
     Ok(())
 }
 
-/// Notes where the thread is that was interrupted, and leaves it as it was.
+/// Samples the interrupted thread, and preserves its errno.
 extern "C" fn interrupted(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     if !IS_RUNNING.load(Ordering::Acquire) {
         return;
     }
     let errno = Errno::last_raw();
-    // SAFETY: a handler with SA_SIGINFO is given the context, which lives until it returns.
+    // SAFETY: the kernel passes the context to a handler with SA_SIGINFO, and it lives until the handler returns.
     let context = unsafe { context.cast::<ucontext_t>().as_ref() };
     if let (Some(slots), Some(text), Some(context)) = (SLOTS.get(), TEXT.get(), context) {
         let mut stack = StackReader::new();
@@ -145,15 +146,15 @@ fn registers(context: &ucontext_t) -> Registers {
 
 fn thread_name() -> [u8; NAME_BYTES] {
     let mut name = [0; NAME_BYTES];
-    // SAFETY: the kernel writes as many bytes as the name has, its zero among them, and keeps nothing.
+    // SAFETY: the kernel writes at most the size of the buffer, including the zero, and does not retain the pointer.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     name
 }
 
-/// The stack of the calling thread, read by a system call: an address where nothing is gives no word, instead of a fault.
+/// Reads the stack of the calling thread by a system call: an unmapped address gives `None` instead of a fault.
 struct StackReader {
     bytes: [u8; PAGE_BYTES],
-    /// Where they begin, once there are any.
+    /// The address of the bytes, once there are any.
     page: Option<usize>,
 }
 

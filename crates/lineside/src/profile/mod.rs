@@ -1,8 +1,9 @@
-//! What the running server's threads are at: samples over some seconds, and what is made of them.
+//! The sampling profiler of the running server.
 //!
-//! A clock that counts processor time interrupts whoever runs (`interrupt`), who notes its name, its stage and its calls
-//! (`walk`) where they are taken up from (`slots`). Names are found afterwards (`symbols`), and what was seen goes
-//! out in four forms (`recorded`, `messages`, `flame`). The clock is the process's, so there is one recording at a time.
+//! A timer of processor time interrupts the running thread (`interrupt`), which stores its name, its stage and its call
+//! stack (`stack_walk`) in a buffer (`sample_buffer`). Names are resolved afterwards (`symbols`), and the profile is
+//! written in one of four formats (`symbolized_profile`, `pprof_messages`, `flame`). The timer belongs to the process,
+//! so only one recording runs at a time.
 
 mod flame;
 mod profile_format;
@@ -33,42 +34,41 @@ pub(crate) use self::flame::{render_section, section_policy};
 pub(crate) use self::profile_format::ProfileFormat;
 pub(crate) use self::symbolized_profile::SymbolizedProfile;
 
-/// How long a recording may take, in seconds.
+/// The range of a recording's duration, in seconds.
 pub(crate) const SECONDS: RangeInclusive<u64> = 1..=60;
-/// How long one takes that nothing is said of.
+/// The default duration of a recording, in seconds.
 pub(crate) const SECONDS_USUAL: u64 = 10;
 
-/// Samples per second of processor time. Not a round number, so that what the server does every so often is not always, or
-/// never, met.
+/// Samples per second of processor time. The odd number avoids lockstep with periodic work.
 const HERTZ: u32 = 99;
-/// How often samples are taken up.
+/// Interval at which the buffer is drained.
 const TAKE_INTERVAL: Duration = Duration::from_millis(100);
-/// Different stacks that one recording keeps; samples in further ones count as lost.
+/// Maximum number of distinct stacks in a recording; samples of further ones count as lost.
 const STACKS_MAX: usize = 200_000;
 
-/// The recording that is under way: since when, and how long it is to take.
+/// The start and the duration of the recording in progress.
 static UNDER_WAY: Mutex<Option<(Stopwatch, Duration)>> = Mutex::new(None);
 
-/// Why nothing is recorded.
+/// The reason why a recording did not start.
 #[derive(Debug)]
 pub(crate) enum RecordingError {
-    /// Another recording is under way, for so much longer.
+    /// Another recording is in progress, for this much longer.
     Busy(Duration),
-    /// The system does not have what it takes.
+    /// The system does not support the profiler.
     Unable(std::io::Error),
 }
 
-/// How much longer the recording goes on that is under way, if one is.
+/// Returns the remaining time of the recording in progress, if there is one.
 pub(crate) fn recording_time_left() -> Option<Duration> {
     UNDER_WAY.lock().map(|(since, length)| length.saturating_sub(since.elapsed()))
 }
 
-/// Records what all threads are at for `length`.
+/// Samples all threads for `length`.
 ///
-/// Cancel safety: dropped, it ends the recording, and another can begin.
+/// Cancel safety: dropping the future ends the recording, and another can begin.
 ///
 /// # Errors
-/// If another recording is under way, or the system does not have what it takes.
+/// Returns an error if another recording is in progress, or the system does not support the profiler.
 pub(crate) async fn record_samples(
     length: Duration,
     now: UnixMillis,
@@ -90,7 +90,7 @@ pub(crate) async fn record_samples(
     Ok(seen)
 }
 
-/// A recording under way. Dropped, it ends.
+/// A recording in progress. It ends on drop.
 struct ActiveRecording {
     since: Stopwatch,
     slots: &'static SampleBuffer,
@@ -117,7 +117,7 @@ impl Drop for ActiveRecording {
     }
 }
 
-/// Samples, their addresses not yet looked up.
+/// The samples of a recording, with unresolved addresses.
 #[derive(Debug)]
 pub(crate) struct RawProfile {
     began: UnixMillis,
@@ -136,7 +136,7 @@ impl RawProfile {
         }
     }
 
-    /// Looks all names up, which takes a second: not for a thread that serves sockets.
+    /// Resolves all names. This takes about a second, so it must not run on a thread that serves sockets.
     pub(crate) fn symbolize(self) -> SymbolizedProfile {
         let mut symbols = SymbolCache::default();
         let mut stacks: BTreeMap<Vec<Arc<str>>, u64> = BTreeMap::new();
@@ -145,7 +145,7 @@ impl RawProfile {
             let stack = root.into_iter().chain(symbols.resolve_stack(&sample.stack)).collect();
             *stacks.entry(stack).or_default() += count;
         }
-        // What was read of the program for that is more than all that a small server holds.
+        // The cached debug info takes more memory than all else in a small server.
         backtrace::clear_symbol_cache();
         let Self { began, length, lost, .. } = self;
         SymbolizedProfile { began, length, hertz: HERTZ, lost, stacks }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     const LENGTH: Duration = Duration::from_secs(1);
-    /// Recordings that may find the machine too busy to let the threads run.
+    /// Number of recordings to try, because a busy machine may not run the threads.
     const ATTEMPTS: usize = 20;
 
     #[inline(never)]
@@ -178,7 +178,7 @@ mod tests {
         black_box(innermost(x)) + 1
     }
 
-    /// Whether a stack is of this thread and stage, and has these functions in it, the outermost first.
+    /// Returns true if a stack is of this thread and stage and contains these functions, the outermost first.
     fn is(stack: &[Arc<str>], thread: &str, stage: &str, functions: &[&str]) -> bool {
         let mut names = stack.iter();
         names.next().is_some_and(|it| **it == *thread)
@@ -191,7 +191,7 @@ mod tests {
         seen.symbolize()
     }
 
-    // One test: the clock is the process's.
+    // A single test, because the timer belongs to the process.
     #[tokio::test]
     async fn who_works_is_seen_at_its_stage_in_its_function_and_one_recording_at_a_time() {
         static ENOUGH: AtomicBool = AtomicBool::new(false);
@@ -227,7 +227,7 @@ mod tests {
                 break;
             }
         }
-        // One that is given up leaves its place.
+        // A dropped recording frees its slot.
         drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
         drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
         ENOUGH.store(true, Ordering::Relaxed);

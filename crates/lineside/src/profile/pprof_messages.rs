@@ -1,4 +1,4 @@
-//! pprof's own message, as far as it is used here, and how it is put together.
+//! The used part of pprof's protobuf message, and its builder.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct PprofProfile {
     pub(super) period: i64,
 }
 
-/// Texts are numbers in the table of strings, here and below.
+/// Here and below, texts are indexes into the string table.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(super) struct PprofValueType {
     #[prost(int64, tag = "1")]
@@ -37,7 +37,7 @@ pub(super) struct PprofValueType {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct PprofSample {
-    /// The innermost first.
+    /// The location ids, innermost first.
     #[prost(uint64, repeated, tag = "1")]
     pub(super) location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -82,7 +82,7 @@ pub(super) struct SampleLabel<'a> {
     pub(super) value: &'a str,
 }
 
-/// Puts a profile together: each text and each function once.
+/// Builds a profile in which each text and each function occurs once.
 pub(super) struct PprofBuilder {
     profile: PprofProfile,
     texts: HashMap<String, i64>,
@@ -90,7 +90,8 @@ pub(super) struct PprofBuilder {
 }
 
 impl PprofBuilder {
-    /// `period` is the processor time that a sample stands for, in nanoseconds, and `began` the start, in nanoseconds since 1970.
+    /// Creates a builder. `period` is the processor time per sample in nanoseconds, `began` the start in nanoseconds
+    /// since 1970.
     pub(super) fn new(period: i64, began: i64, length: Duration) -> Self {
         let profile = PprofProfile {
             period,
@@ -99,7 +100,7 @@ impl PprofBuilder {
             ..PprofProfile::default()
         };
         let mut builder = Self { profile, texts: HashMap::new(), functions: HashMap::new() };
-        // The first has to be empty.
+        // pprof requires the first string to be empty.
         builder.text_index("");
         let [samples, time] = [("samples", "count"), ("cpu", "nanoseconds")].map(|(kind, unit)| {
             PprofValueType { kind: builder.text_index(kind), unit: builder.text_index(unit) }
@@ -109,7 +110,7 @@ impl PprofBuilder {
         builder
     }
 
-    /// Adds a stack that was seen `count` times, the outermost function first.
+    /// Adds a stack that was sampled `count` times, the outermost function first.
     pub(super) fn add_stack<'a>(
         &mut self,
         stack: &[Arc<str>],
@@ -131,7 +132,7 @@ impl PprofBuilder {
         self.profile
     }
 
-    /// The place of a function; each is one, as addresses are of no use elsewhere.
+    /// Returns the location of a function. Each function has one, because addresses mean nothing outside this process.
     fn location_id(&mut self, name: &Arc<str>) -> u64 {
         if let Some(id) = self.functions.get(name) {
             return *id;

@@ -1,27 +1,27 @@
-//! The forms in which a recording goes out.
+//! The output formats of a recording.
 
 use std::io;
 
 use super::flame;
 use super::symbolized_profile::SymbolizedProfile;
 
-/// One of them.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProfileFormat {
-    /// A page to look into.
+    /// An interactive page.
     Html,
-    /// The same graph as a picture.
+    /// The flame graph as an image.
     Svg,
-    /// Lines of stacks.
+    /// Folded stacks, one per line.
     Folded,
-    /// What pprof reads.
+    /// The protobuf of pprof, gzip-compressed.
     Pprof,
 }
 
 impl ProfileFormat {
     pub(crate) const ALL: [Self; 4] = [Self::Html, Self::Svg, Self::Folded, Self::Pprof];
 
-    /// Its name in addresses, and the end of a file's name.
+    /// Returns the name in addresses, which is also the file extension.
     pub(crate) const fn file_extension(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -31,7 +31,7 @@ impl ProfileFormat {
         }
     }
 
-    /// What `PublishContent-Type` says of it.
+    /// Returns the value of the `Content-Type` header.
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -41,7 +41,7 @@ impl ProfileFormat {
         }
     }
 
-    /// What it may load and run, where that is a question.
+    /// Returns the content security policy, if the format can load or run anything.
     pub(crate) fn content_security_policy(self) -> Option<String> {
         match self {
             Self::Html => Some(flame::page_policy()),
@@ -52,10 +52,10 @@ impl ProfileFormat {
 }
 
 impl SymbolizedProfile {
-    /// The recording in this form.
+    /// Encodes the recording in a format.
     ///
     /// # Errors
-    /// Those of [`pprof`](Self::encode_pprof).
+    /// Returns the errors of [`encode_pprof`](Self::encode_pprof).
     pub(crate) fn encode_as(&self, form: ProfileFormat) -> io::Result<Vec<u8>> {
         Ok(match form {
             ProfileFormat::Html => flame::render_page(self).into_bytes(),

@@ -1,34 +1,34 @@
-//! Where interrupted threads leave what they were at, until it is taken up.
+//! The buffer in which interrupted threads store their samples until it is drained.
 //!
-//! Atomics and nothing else: a handler that interrupts an allocation or a lock may neither allocate nor lock.
+//! It uses only atomics: a signal handler that interrupts an allocation or a lock may neither allocate nor lock.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use lineside_sync::stage::WorkStage;
 
-/// The deepest stack that is recorded; of a deeper one what is nearest to its end.
+/// The maximum depth of a recorded stack; a deeper one loses its outermost calls.
 pub(super) const DEPTH_MAX: usize = 128;
-/// Samples that can wait to be taken up: a tenth of a second of 200 busy cores.
+/// Capacity in samples: a tenth of a second of 200 busy cores.
 const SLOTS: usize = 2_048;
-/// The bytes of a thread's name, a zero at its end among them: what Linux keeps.
+/// Maximum size of a thread's name on Linux, in bytes, including the final zero.
 pub(super) const NAME_BYTES: usize = 16;
 
 const FREE: u8 = 0;
 const TAKEN: u8 = 1;
 const FULL: u8 = 2;
 
-/// One look at one thread.
+/// A sample of one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct StackSample {
     /// The thread's name.
     pub(super) thread: Box<str>,
-    /// What it was at.
+    /// The thread's stage.
     pub(super) stage: WorkStage,
-    /// Where it was: addresses just behind each call, the innermost first.
+    /// The return addresses, innermost first.
     pub(super) stack: Box<[usize]>,
 }
 
-/// A place for one sample.
+/// A slot for one sample.
 struct SampleSlot {
     state: AtomicU8,
     stage: AtomicU8,
@@ -37,7 +37,7 @@ struct SampleSlot {
     stack: [AtomicUsize; DEPTH_MAX],
 }
 
-/// A bounded number of samples. What finds no place is counted.
+/// A bounded buffer of samples. Samples that find it full are counted.
 pub(super) struct SampleBuffer {
     slots: Box<[SampleSlot]>,
     next: AtomicUsize,
@@ -57,7 +57,7 @@ impl SampleBuffer {
         Self { slots, next: AtomicUsize::new(0), lost: AtomicU64::new(0) }
     }
 
-    /// Leaves a sample. Wait-free, without allocation or panic.
+    /// Stores a sample. Wait-free, without allocation or panic.
     pub(super) fn store_sample(&self, name: [u8; NAME_BYTES], stage: WorkStage, stack: &[usize]) {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let free = self.slots.get(turn % SLOTS).filter(|slot| {
@@ -80,7 +80,7 @@ impl SampleBuffer {
         slot.state.store(FULL, Ordering::Release);
     }
 
-    /// Takes up all samples that are whole.
+    /// Removes all complete samples and passes them to `with`.
     pub(super) fn drain_samples(&self, mut with: impl FnMut(StackSample)) {
         for slot in &self.slots {
             if slot.state.load(Ordering::Acquire) == FULL {
@@ -90,7 +90,7 @@ impl SampleBuffer {
         }
     }
 
-    /// How many samples found no place since this was last asked.
+    /// Returns the number of lost samples since the last call.
     pub(super) fn take_lost_count(&self) -> u64 {
         self.lost.swap(0, Ordering::Relaxed)
     }

@@ -1,32 +1,34 @@
-//! From a thread's registers to the calls that it is in, along frame pointers.
+//! Walks the call stack from a thread's registers along frame pointers.
 //!
-//! All of the program is compiled with them (`.cargo/config.toml`), libraries of the system often are not: they use the
-//! register for something else, and save what was in it. So nothing is believed: a frame lies on the stack, above the one before,
-//! with a way back into the program's own code; where the register leads nowhere, the saved one is looked for near the stack's
-//! end. Memory is read in a way that cannot fail worse than by saying so. Unwinding by tables is not for a signal handler:
-//! it takes locks and allocates, and assembly in TLS libraries has led it astray.
+//! The whole program is compiled with frame pointers (`.cargo/config.toml`). System libraries often are not: they use
+//! the register for something else, and save its value on the stack. So every value is validated: a frame must lie on
+//! the stack, above the previous frame, and return into the program's own code. If the register is not a frame pointer,
+//! the saved one is searched for near the top of the stack. Memory is read by a system call, which fails without a
+//! fault. Unwinding by tables is unsuitable in a signal handler: it locks and allocates, and assembly in TLS libraries
+//! has misled it.
 
 use std::ops::Range;
 
-/// As far as a frame may be from the one before: a stack's usual size.
+/// Maximum distance between two frames: the usual size of a stack.
 const FRAME_BYTES_MAX: usize = 8 << 20;
-/// How much of the stack's end is looked through for what code without frame pointers has saved.
+/// Bytes at the top of the stack that are searched for a frame pointer saved by code without frame pointers.
 const SAVED_BYTES_MAX: usize = 512;
 const WORD: usize = size_of::<usize>();
 
-/// What a thread's registers said when it was interrupted.
+/// The registers of an interrupted thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
-    /// What was to be executed next.
+    /// The instruction pointer.
     pub(super) instruction: usize,
-    /// Where the stack ended.
+    /// The stack pointer.
     pub(super) stack: usize,
-    /// Where the frame's own pointer lay, if the code keeps one.
+    /// The frame pointer, if the code keeps one.
     pub(super) frame: usize,
 }
 
-/// Writes the addresses behind each call into `calls`, innermost first, and gives how many there are. The first stands for what
-/// was interrupted. `text` is the program's own code; `word` reads memory, and says none where there is no memory.
+/// Writes the return addresses into `calls`, innermost first, and returns their number. The first one stands for the
+/// interrupted instruction. `text` is the program's own code; `word` reads memory, and returns `None` for unmapped
+/// addresses.
 pub(super) fn walk_stack(
     registers: Registers,
     text: &Range<usize>,
@@ -34,14 +36,14 @@ pub(super) fn walk_stack(
     calls: &mut [usize],
 ) -> usize {
     let mut walk = StackWalk { text, word, calls: calls.iter_mut(), depth: 0 };
-    // Behind the instruction, as return addresses are behind theirs.
+    // One byte further, like a return address after its call.
     walk.push(registers.instruction.wrapping_add(1));
     let Registers { instruction, stack, frame } = registers;
     if walk.read_frame(frame, stack).is_none() {
         walk.follow_saved_frame(stack);
     } else {
         if !text.contains(&instruction) {
-            // The frame is that of who called the library; where it did, lies below.
+            // The frame belongs to the library's caller, whose return address lies below it.
             walk.push_caller(stack..frame.min(stack.saturating_add(SAVED_BYTES_MAX)));
         }
         walk.follow_frames(frame, stack);
@@ -64,7 +66,7 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
         true
     }
 
-    /// The calls from this frame outwards.
+    /// Adds the calls from this frame outwards.
     fn follow_frames(&mut self, mut frame: usize, mut least: usize) {
         while let Some((outer, back)) = self.read_frame(frame, least)
             && self.push(back)
@@ -73,7 +75,7 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
         }
     }
 
-    /// The next frame and the way back that a frame at `address` holds, if one can lie there, above `least`.
+    /// Returns the outer frame and the return address of a frame at `address`, if it can be one above `least`.
     fn read_frame(&mut self, address: usize, least: usize) -> Option<(usize, usize)> {
         let is_frame =
             address.is_multiple_of(WORD) && address >= least && address - least <= FRAME_BYTES_MAX;
@@ -85,7 +87,7 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
         self.text.contains(&back).then_some((outer, back))
     }
 
-    /// Goes on from the frame pointer that the interrupted code has saved, if it is found.
+    /// Continues from the frame pointer that the interrupted code has saved, if it is found.
     fn follow_saved_frame(&mut self, stack: usize) {
         let end = stack.saturating_add(SAVED_BYTES_MAX);
         for at in (stack..end).step_by(WORD) {
@@ -97,7 +99,7 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
         }
     }
 
-    /// Adds the first way back into the program that lies in this part of the stack.
+    /// Adds the first return address into the program in this part of the stack.
     fn push_caller(&mut self, part: Range<usize>) {
         for at in part.step_by(WORD) {
             let Some(back) = (self.word)(at) else { return };
@@ -108,14 +110,14 @@ impl<W: FnMut(usize) -> Option<usize>> StackWalk<'_, W> {
         }
     }
 
-    /// Whether a call stands before this address: a pointer to a function is no way back.
+    /// Returns true if a call precedes this address. Otherwise the address is a function pointer, not a return address.
     fn is_after_call(&mut self, address: usize) -> bool {
         let code = address.checked_sub(WORD).and_then(&mut self.word);
         code.is_some_and(|code| ends_with_call(code.to_ne_bytes()))
     }
 }
 
-/// Whether the last of these bytes are a call, by address or through a register or memory.
+/// Returns true if the code ends with a call, by address or through a register or memory.
 #[cfg(target_arch = "x86_64")]
 fn ends_with_call(code: [u8; WORD]) -> bool {
     let [_, _, six, five, _, three, two, one] = code;
@@ -125,7 +127,7 @@ fn ends_with_call(code: [u8; WORD]) -> bool {
         || two == 0xff && matches!(one, 0x10..=0x17 | 0xd0..=0xd7)
 }
 
-/// Whether the last of these bytes are a call, by address or through a register.
+/// Returns true if the code ends with a call, by address or through a register.
 #[cfg(not(target_arch = "x86_64"))]
 fn ends_with_call(code: [u8; WORD]) -> bool {
     let last = code.last_chunk::<4>().map_or(0, |last| u32::from_le_bytes(*last));
@@ -141,7 +143,7 @@ mod tests {
     const STACK: usize = 0x7000_0000;
     const TEXT: Range<usize> = 0x5000..0x9000;
     const LIBRARY: usize = 0x10_0000;
-    /// What a call looks like, just before where it comes back to.
+    /// The code of a call instruction, just before its return address.
     #[cfg(target_arch = "x86_64")]
     const CALL: usize = usize::from_ne_bytes([0, 0, 0, 0xe8, 1, 2, 3, 4]);
     #[cfg(not(target_arch = "x86_64"))]
@@ -172,7 +174,7 @@ mod tests {
         for frame in [0, 1, one + 1].into_iter().chain(outside) {
             check(&[], 0x5000, frame, &[0x5001]);
         }
-        // Nothing is there, or only the half of it; or it leads back.
+        // Memory that is unmapped, only half mapped, or leads back.
         check(&[], 0x5000, one, &[0x5001]);
         check(&[(one, one + 64)], 0x5000, one, &[0x5001]);
         check(&[(one, one), (one + WORD, 0x6000)], 0x5000, one, &[0x5001, 0x6000]);
@@ -191,7 +193,7 @@ mod tests {
     fn who_called_a_library_is_found_where_it_comes_back_to() {
         let frame = STACK + 64;
         let memory = [
-            // A number, a function's address, and the way back behind a call.
+            // A number, a function's address, and a return address.
             (STACK, 7),
             (STACK + WORD, 0x8000),
             (STACK + 2 * WORD, 0x6000),
@@ -200,7 +202,7 @@ mod tests {
             (frame + WORD, 0x7000),
         ];
         check(&memory, LIBRARY, frame, &[LIBRARY + 1, 0x6000, 0x7000]);
-        // Our own code has a frame: there is nothing between.
+        // Code of the program has a frame, so nothing lies between.
         check(&memory, 0x5000, frame, &[0x5001, 0x7000]);
     }
 

@@ -1,4 +1,4 @@
-//! What a recording has seen: stacks and how often, as other programs read them.
+//! A finished recording with resolved names, and its encodings for other programs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -12,28 +12,29 @@ use prost::Message as _;
 
 use super::pprof_messages::{PprofBuilder, SampleLabel};
 
-/// What a recording has seen.
+/// The stacks of a recording, with resolved names.
 #[derive(Debug, Clone)]
 pub(crate) struct SymbolizedProfile {
-    /// When it began.
+    /// Start of the recording.
     pub(crate) began: UnixMillis,
-    /// How long it took.
+    /// Duration of the recording.
     pub(crate) length: Duration,
-    /// Interruptions per second of processor time.
+    /// Samples per second of processor time.
     pub(crate) hertz: u32,
-    /// Interruptions that found no place.
+    /// Number of lost samples.
     pub(crate) lost: u64,
-    /// How often a thread was found in each stack: its name, its stage, and the functions from the outermost to the innermost.
+    /// Number of samples of each stack: the thread's name, its stage, and the functions from the outermost to the
+    /// innermost.
     pub(crate) stacks: BTreeMap<Vec<Arc<str>>, u64>,
 }
 
 impl SymbolizedProfile {
-    /// How many samples there are.
+    /// Returns the number of samples.
     pub(crate) fn sample_count(&self) -> u64 {
         self.stacks.values().sum()
     }
 
-    /// A line for each stack: its parts from the root, separated by semicolons, and its count.
+    /// Returns a line for each stack: its parts from the root, separated by semicolons, and its count.
     pub(crate) fn to_folded_stacks(&self) -> String {
         let mut lines = String::new();
         for (stack, count) in &self.stacks {
@@ -43,11 +44,11 @@ impl SymbolizedProfile {
         lines
     }
 
-    /// The form of pprof, gzip-compressed: samples and nanoseconds of processor time, thread and stage as labels and as the two
-    /// outermost functions.
+    /// Encodes the profile for pprof, gzip-compressed: samples and nanoseconds of processor time, with thread and stage
+    /// as labels and as the two outermost functions.
     ///
     /// # Errors
-    /// Never, as memory takes all that is written.
+    /// Never fails, because it writes to memory.
     pub(crate) fn encode_pprof(&self) -> io::Result<Vec<u8>> {
         let period = 1_000_000_000 / i64::from(self.hertz.max(1));
         let mut profile = PprofBuilder::new(period, self.began.0 * 1_000_000, self.length);
@@ -74,7 +75,7 @@ pub(super) mod tests {
     use super::super::pprof_messages::PprofProfile;
     use super::*;
 
-    /// Two threads, three stacks.
+    /// Returns a profile with two threads and three stacks.
     pub(in super::super) fn sample_profile() -> SymbolizedProfile {
         let stack = |text: &str| text.split('>').map(Into::into).collect::<Vec<Arc<str>>>();
         let stacks = [

@@ -1,32 +1,32 @@
-//! From addresses to the names of functions, those that the compiler has put into others among them.
+//! Resolves addresses to function names, including inlined functions.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
-/// The longest name that is shown, in characters: types within types grow without end.
+/// Maximum number of characters of a name: nested types make names very long.
 const NAME_CHARS_MAX: usize = 160;
-/// What stands for an address without a name.
+/// The replacement for an address without a name.
 const NAMELESS: &str = "(no name)";
-/// What every thread has above what it was started for, and every task above its own work.
+/// The frames just above the work of every thread and of every task.
 const STARTS: [&str; 2] = ["__rust_begin_short_backtrace", "tokio::runtime::task::core::poll"];
-/// What may stand between the start of a task and its work.
+/// The frames that may lie between the start of a task and its work.
 const BETWEEN: [&str; 3] =
     ["tokio::loom::", "tokio::runtime::task::core::", "tokio::runtime::blocking::task::"];
-/// Types between brackets that are longer than this hide more than they say.
+/// Longer generic arguments are omitted, because they hide more than they tell.
 const TYPES_CHARS_MAX: usize = 40;
 
-/// Names that were looked up once.
+/// A cache of resolved names.
 #[derive(Default)]
 pub(super) struct SymbolCache {
-    /// Of each address the functions that it is in, outermost first.
+    /// For each address its functions, outermost first.
     known: HashMap<usize, Arc<[Arc<str>]>>,
     names: HashMap<String, Arc<str>>,
 }
 
 impl SymbolCache {
-    /// The functions that a stack is in, outermost first, without those that only start threads and tasks.
+    /// Returns the functions of a stack, outermost first, without those that only start threads and tasks.
     pub(super) fn resolve_stack(&mut self, stack: &[usize]) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
         for address in stack.iter().rev() {
@@ -40,7 +40,7 @@ impl SymbolCache {
             return Arc::clone(known);
         }
         let mut found: Vec<Arc<str>> = Vec::new();
-        // It looks just before the address, where the call stands.
+        // The lookup uses the byte before the return address, which belongs to the call.
         backtrace::resolve(ptr::without_provenance_mut(address), |symbol| {
             let name = symbol.name().map(|name| format!("{name:#}"));
             found.push(self.intern_name(readable_name(name.as_deref(), symbol.filename())));
@@ -60,7 +60,7 @@ impl SymbolCache {
     }
 }
 
-/// The names from where a thread's or a task's own work begins.
+/// Returns the names from the start of a thread's or a task's own work.
 fn strip_start_frames(names: &[Arc<str>]) -> &[Arc<str>] {
     let is_start = |name: &Arc<str>| STARTS.iter().any(|start| name.contains(start));
     let Some(start) = names.iter().rposition(is_start) else { return names };
@@ -70,7 +70,7 @@ fn strip_start_frames(names: &[Arc<str>]) -> &[Arc<str>] {
     within.get(work..).unwrap_or_default()
 }
 
-/// A function's name with the path that it lies in, which the shorter form of the compiler's notes leaves out.
+/// Returns a function's name with its module path, which names in debug info may lack.
 fn readable_name(name: Option<&str>, file: Option<&Path>) -> String {
     let Some(name) = name else { return NAMELESS.to_owned() };
     let own = name.split('<').next().unwrap_or_default();
@@ -86,12 +86,13 @@ fn readable_name(name: Option<&str>, file: Option<&Path>) -> String {
     whole.chars().filter(|char| !char.is_control()).take(NAME_CHARS_MAX).collect()
 }
 
-/// `lineside_wire::partition::row` for `…/lineside-wire/src/partition/row.rs`; none for what is no Rust.
+/// Returns the module path of a file: `lineside_wire::partition::row` for `…/lineside-wire/src/partition/row.rs`;
+/// `None` if it is not Rust.
 fn module_path(file: &Path) -> Option<String> {
     let file = file.to_str()?.strip_suffix(".rs")?;
     let (folder, within) = file.rsplit_once("/src/")?;
     let package = folder.rsplit('/').next()?;
-    // A package of others lies in a folder with its version.
+    // Folders of third-party packages end in a version.
     let package = match package.rsplit_once('-') {
         Some((package, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
             package

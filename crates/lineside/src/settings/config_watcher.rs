@@ -1,4 +1,4 @@
-//! Looks whether the configuration's files have changed, and listens for SIGHUP.
+//! Watches the configuration's files for changes, and listens for SIGHUP.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::app::App;
 use crate::config::FileStamp;
 use crate::timeout::sleep_for;
 
-/// How often the files are looked at.
+/// Interval at which the files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Has the configuration read again when its files have changed or the process is sent SIGHUP, until the server stops.
+/// Reloads the configuration when its files change or the process receives SIGHUP, until the server stops.
 ///
-/// A file is read once it has looked the same twice: some programs empty a file before they write it, and no feeds at all
-/// would be a good configuration.
+/// A file is read once its stamp has been the same twice: some programs truncate a file before they write it, and an
+/// empty file is a valid configuration.
 pub(crate) async fn watch_config_files(app: App) {
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => Some(hangup),
@@ -25,7 +25,7 @@ pub(crate) async fn watch_config_files(app: App) {
         }
     };
     let settings = app.settings();
-    // What changed while the server started is a change too.
+    // A change during the start of the server counts too.
     let mut taken = settings.watched_files();
     let mut seen = read_stamps(taken.clone()).await;
     loop {
@@ -53,7 +53,7 @@ async fn wait_for_hangup(hangup: &mut Option<Signal>) {
     }
 }
 
-/// How these files look now.
+/// Returns the current stamps of these files.
 async fn read_stamps(files: Vec<(PathBuf, FileStamp)>) -> Vec<(PathBuf, FileStamp)> {
     let look = move || {
         let now = files.into_iter().map(|(file, _)| {

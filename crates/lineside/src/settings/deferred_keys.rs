@@ -1,9 +1,10 @@
-//! Which keys apply at once, and which wait for the next start (docs/operate/configuration.md says it for each).
+//! Separates the keys that apply at once from those that wait for the next start (docs/operate/configuration.md lists
+//! both).
 
 use crate::config::{Config, LimitsConfig, RetentionConfig, ServerConfig};
 
-/// What is in force once `next` was read, and which of its keys wait for the next start: those that are named here and
-/// not passed over. Each field is, so that a new one is given a place.
+/// Returns the configuration in force after `next` was read, and the changed keys that wait for the next start. All
+/// fields are listed, so that a new one must be assigned to a group.
 pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec<&'static str>) {
     let mut waiting = DeferredKeys::default();
     let Config {
@@ -36,12 +37,12 @@ pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec
     (next, waiting.0)
 }
 
-/// The keys that wait, of those that were looked at.
+/// The changed keys that wait for the next start.
 #[derive(Default)]
 struct DeferredKeys(Vec<&'static str>);
 
 impl DeferredKeys {
-    /// Has a value stay as it is now; its key waits if it is another one.
+    /// Resets a value to the current one, and notes its key if they differ.
     fn defer_key<T: Clone + PartialEq>(&mut self, key: &'static str, next: &mut T, now: &T) {
         if next != now {
             next.clone_from(now);

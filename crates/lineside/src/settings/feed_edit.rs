@@ -1,4 +1,4 @@
-//! What an admin changes of feeds while the server runs: checked, recorded, then in force.
+//! Edits of feeds by admins while the server runs: each is checked, recorded, then applied.
 
 use std::sync::Arc;
 
@@ -13,36 +13,36 @@ use crate::overrides::{
     undo_edit,
 };
 
-/// Feeds that may be laid over: each is looked at whenever the configuration is read.
+/// Maximum number of overrides: each is applied whenever the configuration is read.
 const OVERRIDES_MAX: usize = 10_000;
-/// Edits of a feed that are shown.
+/// Number of edits of a feed that are shown.
 pub(crate) const HISTORY_SHOWN: usize = 100;
 
-/// What is to be done with a feed.
+/// An edit of a feed.
 #[derive(Clone)]
 pub(crate) enum EditAction {
-    /// A feed that the file does not have.
+    /// Adds a feed that the file does not have.
     Add(Keys),
-    /// Keys that are others than in the file; with `null` they are the file's again.
+    /// Overrides keys of the file; `null` removes the override of a key.
     Change(Keys),
-    /// The feed goes, whether it is the file's or was added.
+    /// Removes the feed, from the file or added.
     Remove,
-    /// The feed is as the file says.
+    /// Removes all overrides of the feed.
     Revert,
-    /// Its source is left alone.
+    /// Pauses polling.
     Pause,
-    /// Its source is asked again.
+    /// Resumes polling.
     Resume,
-    /// An edit is undone.
+    /// Undoes an edit.
     Undo {
-        /// Its number.
+        /// The number of that edit.
         number: i64,
-        /// Whether keys that later edits changed are also set back to their values before it.
+        /// True if keys that later edits changed are also reset to their values before it.
         overwrites: bool,
     },
 }
 
-/// Keys that say how a source is requested.
+/// The keys that affect requests to the source.
 const REQUEST_KEYS: [&str; 7] = ["url", "format", "headers", "query", "basic", "oauth2", "siri"];
 
 impl EditAction {
@@ -58,7 +58,7 @@ impl EditAction {
         }
     }
 
-    /// Whether the source of the feed would be requested in another way than before.
+    /// Returns true if the edit changes the requests to the feed's source.
     pub(crate) fn changes_requests(&self) -> bool {
         match self {
             Self::Add(_) => true,
@@ -68,25 +68,24 @@ impl EditAction {
     }
 }
 
-/// What came of it, or would.
+/// The result of an edit or a dry run.
 #[derive(Debug)]
 pub(crate) struct EditOutcome {
-    /// Its number in the history; none where it was only tried.
+    /// The number in the history; `None` after a dry run.
     pub(crate) number: Option<i64>,
-    /// What it means for what runs.
+    /// The effect on the running feeds.
     pub(crate) changed: ConfigChange,
-    /// What is then laid over the feed.
+    /// The override of the feed after the edit.
     pub(crate) over: Option<FeedOverride>,
-    /// Whether the file has the feed.
+    /// True if the file has the feed.
     pub(crate) in_file: bool,
-    /// The keys that then have another value than before, whichever of file and edits it comes from, and those that the history
-    /// lists of the edit.
+    /// The keys whose effective values change, and the further keys that the history lists for the edit.
     pub(crate) differences: Vec<KeyDifference>,
-    /// The feed as it is then; none where it goes.
+    /// The feed after the edit; `None` if it is removed.
     pub(crate) becomes: Option<Box<FeedConfig>>,
 }
 
-/// Why nothing was changed, as far as what runs.
+/// The reason why an edit was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EditError {
     #[error("there is no such feed")]
@@ -119,11 +118,11 @@ fn changed_since(UndoConflict { part, by }: &UndoConflict) -> String {
 }
 
 impl LiveSettings {
-    /// Changes what is laid over a feed, or only says what that would come to. What it answers has been recorded, and is in
-    /// force. Once begun it ends, also if nobody waits for it.
+    /// Edits a feed, or only computes the result. The returned result is recorded and applied. An edit that has begun
+    /// completes even if the future is dropped.
     ///
     /// # Errors
-    /// Why nothing was changed.
+    /// Returns the reason why nothing was changed.
     pub(crate) async fn edit_feed(
         app: &App,
         id: FeedId,
@@ -147,21 +146,21 @@ impl LiveSettings {
         work.await.map_err(|_| EditError::NotRecorded)?
     }
 
-    /// What is laid over a feed, and whether the file has it.
+    /// Returns the override of a feed, and true if the file has the feed.
     pub(crate) fn find_override(&self, id: &FeedId) -> (Option<FeedOverride>, bool) {
         let in_file = self.current_config().feeds.iter().any(|feed| feed.id == *id);
         (self.overrides.load().get(id).cloned(), in_file)
     }
 
-    /// Whether what is laid over feeds outlives the process.
+    /// Returns true if overrides survive a restart.
     pub(crate) fn persists_edits(&self) -> bool {
         self.log.is_persistent()
     }
 
-    /// The newest edits of a feed.
+    /// Returns the newest edits of a feed.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if they cannot be read.
     pub(crate) async fn feed_history(
         app: &App,
         id: FeedId,
@@ -172,10 +171,10 @@ impl LiveSettings {
         read.ok().and_then(Result::ok).ok_or(EditError::NotRecorded)
     }
 
-    /// The newest edits of all feeds that came before the one of this number, at most [`HISTORY_SHOWN`].
+    /// Returns the newest edits of all feeds before the edit of this number, at most [`HISTORY_SHOWN`].
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if they cannot be read.
     pub(crate) async fn history_before(
         app: &App,
         before: i64,
@@ -242,7 +241,8 @@ impl LiveSettings {
         Ok(EditPlan { before, after, next, feeds, changed, in_file, differences: all, becomes })
     }
 
-    /// Every fault that these keys would have in a new feed, or laid over the feed of this id. Changes nothing.
+    /// Returns all errors that these keys would have in a new feed, or as an override of the feed with this id. Changes
+    /// nothing.
     pub(crate) fn find_key_faults(app: &App, id: Option<&FeedId>, keys: &Keys) -> Vec<BadKey> {
         let this = app.settings();
         let file = this.current_config();
@@ -264,7 +264,7 @@ impl LiveSettings {
         }
     }
 
-    /// The override of the feed without an edit.
+    /// Returns the override of the feed without an edit.
     async fn without_edit(
         &self,
         app: &App,
@@ -287,10 +287,10 @@ impl LiveSettings {
         undo_edit(&edit, now, &edits).map_err(EditError::ChangedSince)
     }
 
-    /// The feed that an edit is of.
+    /// Returns the feed of an edit.
     ///
     /// # Errors
-    /// If there is no such edit, or it cannot be read.
+    /// Returns an error if there is no such edit, or it cannot be read.
     pub(crate) async fn find_edited_feed(app: &App, number: i64) -> Result<FeedId, EditError> {
         let newest = Self::history_before(app, number.saturating_add(1)).await?;
         let found = newest.into_iter().next().filter(|(n, _)| *n == number);
@@ -345,7 +345,7 @@ impl LiveSettings {
     }
 }
 
-/// An edit that can be carried out.
+/// A validated edit.
 struct EditPlan {
     before: Option<FeedOverride>,
     after: Option<FeedOverride>,
@@ -364,7 +364,8 @@ impl EditPlan {
     }
 }
 
-/// Adds what the history lists of an edit and what changes no value in force, such as a key that is set to its default.
+/// Adds the keys that the history lists for an edit although their effective values stay, such as one set to its
+/// default.
 fn add_recorded(
     all: &mut Vec<KeyDifference>,
     before: Option<&FeedOverride>,
@@ -378,13 +379,13 @@ fn add_recorded(
     all.sort_by(|a, b| a.key.cmp(&b.key));
 }
 
-/// A new feed needs an address.
+/// Returns an error if a new feed has no address.
 fn find_missing_url(keys: &Keys) -> Option<BadKey> {
     let fault = || BadKey { key: "url".to_owned(), reason: NOT_WEB.to_owned() };
     (!keys.contains_key("url")).then(fault)
 }
 
-/// The id under which a new feed is checked whose own id is missing or taken.
+/// Returns an unused id, to check a new feed whose own id is missing or taken.
 fn unused_feed_id(feeds: &[FeedConfig]) -> FeedId {
     let free = (0..=feeds.len()).map(|n| format!("new-feed-{n}"));
     let mut free = free.filter(|id| feeds.iter().all(|feed| feed.id.as_str() != id));
@@ -392,7 +393,7 @@ fn unused_feed_id(feeds: &[FeedConfig]) -> FeedId {
     FeedId::new(&id).expect("letters, digits and dashes are an id")
 }
 
-/// What is then laid over a feed: `base` is how the file has it, `known` how it is now.
+/// Returns the override after an edit: `base` is the feed in the file, `known` the feed now.
 fn override_after(
     what: &EditAction,
     before: Option<&FeedOverride>,
@@ -412,7 +413,7 @@ fn override_after(
                 ..FeedOverride::default()
             }));
         }
-        // The file has it, and it was removed here: that is to be undone.
+        // The file has the feed and an edit removed it: the user must undo that edit.
         (EditAction::Add(_), None) => return Err(EditError::Exists),
         (EditAction::Revert, _) if before.is_some() => return Ok(None),
         (_, None) => return Err(EditError::UnknownFeed),

@@ -1,7 +1,7 @@
-//! What the server goes on by: the configuration in force, read again when its file changes.
+//! The live configuration, reloaded when its file changes.
 //!
-//! A file is taken whole or not at all: one that is no good is told of, and what was in force stays. Readers take the
-//! configuration of the moment and hold no lock; changes come one after another.
+//! A file is accepted or rejected as a whole: an invalid one is reported, and the previous configuration stays in
+//! force. Readers load the current configuration without a lock; changes are serialized.
 
 mod feed_edit;
 mod deferred_keys;
@@ -25,51 +25,51 @@ use crate::app::App;
 use crate::config::{Config, ConfigError, ConfigErrors, FileStamp};
 use crate::overrides::{EditLog, Overrides, apply_overrides};
 
-/// The configuration in force, and how reading it again went.
+/// The configuration in force, and the state of its reloads.
 #[derive(Debug)]
 pub(crate) struct LiveSettings {
     in_force: ArcSwap<Config>,
     state: ArcSwap<SettingsState>,
-    /// What is laid over the feeds of the file.
+    /// The overrides of the file's feeds.
     overrides: ArcSwap<Overrides>,
     log: EditLog,
-    /// Held while feeds or anything else is changed.
+    /// Locked during each change.
     changing: Mutex<()>,
     taken: AtomicU64,
     refused: AtomicU64,
 }
 
-/// How the configuration's file and what is in force go together.
+/// The relation between the configuration file and the configuration in force.
 #[derive(Debug, Clone)]
 pub(crate) struct SettingsState {
-    /// When the file was last read and was good.
+    /// Time of the last successful read.
     pub(crate) read_at: UnixMillis,
-    /// What is wrong with the file as it is now, and since when; then something older is in force.
+    /// The rejection of the current file, if it is invalid; then an older configuration is in force.
     pub(crate) refused: Option<RejectedConfig>,
-    /// Keys that say something else in the file than what is in force until the next start.
+    /// Changed keys of the file that take effect at the next start.
     pub(crate) waiting: Vec<&'static str>,
 }
 
-/// A file that was no good.
+/// A rejected configuration file.
 #[derive(Debug, Clone)]
 pub(crate) struct RejectedConfig {
-    /// When it was read.
+    /// Time of the rejection.
     pub(crate) at: UnixMillis,
-    /// All that is wrong with it: file, line, key and reason.
+    /// All errors in the file, each with file, line, key and reason.
     pub(crate) errors: Vec<String>,
 }
 
 impl LiveSettings {
-    /// What the server starts with, and what was laid over its feeds when it last ran.
+    /// Creates the settings at the start of the server, with the overrides of the previous run.
     ///
     /// # Errors
-    /// If that cannot be read: without it paused feeds would be polled.
+    /// Returns an error if the overrides cannot be read: without them paused feeds would be polled.
     pub(crate) async fn with_stored_overrides(
         config: Config,
         store: Option<&Arc<Store>>,
         now: UnixMillis,
     ) -> anyhow::Result<Self> {
-        // A program may come later, and the rest works without it.
+        // A missing program is only a warning: it may be installed later, and the rest works without it.
         config.warnings().for_each(|fault| tracing::warn!("{fault}"));
         let log = EditLog::new(store);
         let load = move || log.load_overrides().map(|overrides| (log, overrides));
@@ -87,29 +87,29 @@ impl LiveSettings {
         })
     }
 
-    /// The feeds of the file with what is laid over them.
+    /// Returns the file's feeds with their overrides applied.
     pub(crate) fn effective_feeds(&self) -> Vec<FeedConfig> {
         let file = self.current_config();
         apply_overrides(&file.feeds, &file.converters, &self.overrides.load())
     }
 
-    /// What is in force.
+    /// Returns the configuration in force.
     pub(crate) fn current_config(&self) -> Arc<Config> {
         self.in_force.load_full()
     }
 
-    /// How the file and that go together.
+    /// Returns the relation between the file and the configuration in force.
     pub(crate) fn reload_state(&self) -> Arc<SettingsState> {
         self.state.load_full()
     }
 
-    /// How often the file was read again and taken, and how often it was refused.
+    /// Returns the number of accepted and of rejected reloads.
     pub(crate) fn reload_counts(&self) -> [(&'static str, u64); 2] {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [("taken", load(&self.taken)), ("refused", load(&self.refused))]
     }
 
-    /// Reads the file again, and goes on by it if it is good.
+    /// Reloads the file, and applies it if it is valid.
     async fn reload_file(&self, app: &App) {
         let _only_one = self.changing.lock().await;
         let before = self.current_config();
@@ -121,7 +121,7 @@ impl LiveSettings {
         let feeds_before = before.feeds.len() - arguments.len();
         let read = move || {
             let config = Config::load_with_feeds(&file, &arguments)?;
-            // An editor, or a deployment on a full disk, leaves a file that is cut off or empty.
+            // An editor, or a deployment on a full disk, may leave a truncated or empty file.
             if feeds_before > 0 && !config.source.lists_feeds {
                 return Err(ConfigErrors::from_error(ConfigError::missing_feeds(
                     &file,
@@ -172,7 +172,7 @@ impl LiveSettings {
         self.state.store(Arc::new(SettingsState { refused, ..state }));
     }
 
-    /// The files that the configuration came from, and would come from again, as they looked when they were read.
+    /// Returns the files of the configuration, with their stamps before reading.
     fn watched_files(&self) -> Vec<(PathBuf, FileStamp)> {
         self.current_config().source.read.clone()
     }

@@ -1,4 +1,4 @@
-//! What `lineside check` has written about a visitor's file, made into the one report that is kept.
+//! Joins the files that `lineside check` wrote about an uploaded file into the stored report.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,16 +14,16 @@ use serde_json::{Map, Value};
 use crate::check::{RawRow, UNREAD_FILE};
 use crate::reports::RuleFault;
 
-/// The largest report: 180 kinds of 100 findings of some hundred bytes stay below it.
+/// Maximum size of a report, in bytes: 180 codes with 100 findings of some hundred bytes fit.
 pub(super) const BYTES_MAX: u64 = 16 << 20;
-/// The largest list of our own faults, or of files that could not be read.
+/// Maximum size of the list of internal errors, and of the list of unread files, in bytes.
 const FAULTS_BYTES_MAX: u64 = 1 << 20;
-/// The largest list of places: 180 kinds of 100 places with names of some hundred bytes stay below it.
+/// Maximum size of the list of places, in bytes: 180 codes with 100 places and names of some hundred bytes fit.
 const PLACES_BYTES_MAX: u64 = 4 << 20;
-/// Where the summary says into which folder it was written: that is none of the visitor's.
+/// The field of the summary with the output folder, which visitors must not see.
 const FOLDER: &str = "outputDirectory";
 
-/// `report.json`, of which the notices stay as they are.
+/// `report.json`, whose notices are copied unchanged.
 #[derive(Serialize, Deserialize)]
 struct JoinedReport<'a> {
     summary: Map<String, Value>,
@@ -33,7 +33,7 @@ struct JoinedReport<'a> {
     lineside: Option<JoinedReportExtras<'a>>,
 }
 
-/// What the reference has no word for, as in the API's reports.
+/// The fields that the reference validator's report lacks, as in the reports of the API.
 #[derive(Serialize)]
 struct JoinedReportExtras<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,14 +77,14 @@ struct SystemErrorSample {
     message: String,
 }
 
-/// The report in this folder, with our own faults and the places of findings in it if there are any.
+/// Reads the report in this folder, with internal errors and the places of findings if there are any.
 ///
 /// # Errors
-/// If there is none, or it is not whole.
+/// Returns an error if there is no report, or it is incomplete.
 pub(super) fn read_joined_report(folder: &Path) -> io::Result<Bytes> {
     let report = read_bounded_file(&folder.join("report.json"), BYTES_MAX)?;
     let unread = read_bounded_file(&folder.join(UNREAD_FILE), FAULTS_BYTES_MAX)?;
-    // The last that is written: where it is whole, all is.
+    // `lineside check` writes this file last, so all files are complete if it exists.
     let errors = read_bounded_file(&folder.join("system_errors.json"), FAULTS_BYTES_MAX)?;
     let places = read_bounded_file(&folder.join("places.json"), PLACES_BYTES_MAX)?;
     Ok(join_report(&report, &errors, &unread, &places)?.into())

@@ -1,9 +1,9 @@
-//! What visitors bring to `/validate`: a file or an address, looked at once, with a report that is kept for a while.
+//! Uploads to `/validate`: a file or an address that is validated once, with a report that is stored for a while.
 //!
-//! A visitor's file may be anything, so no thread of the server reads it. It lies in a folder of its own until a process of this
-//! same program (`lineside check`) has looked at it within its time and memory: what breaks that process breaks nothing here. One
-//! runs at a time, below whoever serves; the others wait, a bounded number of them, and who comes then is told to come again.
-//! Where the server stops, the process ends and the folders go.
+//! An uploaded file may contain anything, so no thread of the server parses it. It stays in a folder of its own until a
+//! child process (`lineside check`) has validated it within limits of time and memory: a crash of that process does not
+//! affect the server. One process runs at a time, with a lower priority than the server; a bounded number of uploads
+//! wait, and further ones are refused. When the server stops, the process ends and the folders are deleted.
 
 mod upload_transfer;
 mod upload_reports;
@@ -37,58 +37,58 @@ use crate::client_network::client_network;
 use crate::config;
 use crate::timeout::sleep_for;
 
-/// Files that wait or are looked at, at once.
+/// Maximum number of uploads that wait or run.
 const PLACES_MAX: usize = 8;
-/// Files that are on their way here, at once. They take no place, so that slow uploads shut nobody out.
+/// Maximum number of uploads in transfer. They do not count as waiting, so that slow uploads do not block others.
 const COMING_MAX: usize = 32;
-/// Files of one address, or of one /64 network of IPv6, on their way or here.
+/// Maximum number of uploads of one address, or of one /64 network of IPv6, in transfer, waiting or running.
 const FILES_PER_ADDRESS_MAX: usize = 2;
-/// Words of why a file has no report that are kept, each until its time has come.
+/// Maximum number of failure reasons in memory, each until it expires.
 const FAILED_MAX: usize = 1_000;
-/// Why a file that came slowly was given up.
+/// The reason why a slow upload was aborted.
 const TOO_SLOW: &str = "it came too slowly while others waited; try again later";
-/// Characters of a link: 256 bits in base 64.
+/// Number of characters of a link: 256 bits in base 64.
 const LINK_CHARS: usize = 43;
-/// How often it is tried to take away what visitors brought, while a program that was killed is still about to end.
+/// Number of attempts to delete the uploaded files, while a killed program is still about to end.
 const CLEARINGS_MAX: usize = 20;
 const CLEARING_PAUSE: Duration = Duration::from_millis(10);
-/// Characters of what a file is called.
+/// Maximum number of characters of a file's name.
 const NAME_CHARS_MAX: usize = 100;
 
-/// Why nothing more is taken at the moment.
+/// The limit that refuses an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UploadLimit {
-    /// The server has as much to do as it may.
+    /// The limit of the server.
     All,
-    /// This address has.
+    /// The limit of the client's address.
     Address,
 }
 
-/// What has become of what a visitor brought.
+/// The status of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UploadStatus {
-    /// It is on its way here.
+    /// The transfer is in progress.
     Coming,
-    /// So many are before it.
+    /// The upload waits behind this many others.
     Waiting(usize),
-    /// It is looked at.
+    /// The validation is in progress.
     Running,
-    /// There is no report of what is called so, and why.
+    /// There is no report for the upload of this name, with the reason.
     Failed { name: String, why: String },
     /// The report, as `report.json`.
     Done(Vec<u8>),
 }
 
-/// One that is not done.
+/// An upload without a report.
 #[derive(Debug, Clone)]
 struct UploadJob {
-    /// In the order in which they came.
+    /// A number in the order of arrival.
     number: u64,
-    /// One, or the network of one, whose hosts count as one.
+    /// The client's address, or its network, whose hosts count as one.
     address: IpAddr,
     stage: UploadStage,
     since: UnixMillis,
-    /// What it is called, once it was brought.
+    /// The name of the file, once it is transferred.
     name: String,
     arrival: Arc<UploadTransfer>,
 }
@@ -103,7 +103,7 @@ enum UploadStage {
 
 #[derive(Debug, Default)]
 struct UploadJobs {
-    /// By link.
+    /// The jobs by link.
     all: BTreeMap<String, UploadJob>,
     n_seen: u64,
 }
@@ -117,12 +117,12 @@ impl UploadJobs {
         self.active_jobs().filter(|job| job.stage == UploadStage::Coming).count()
     }
 
-    /// Files that have a place.
+    /// Returns the number of uploads that wait or run.
     fn count_received(&self) -> usize {
         self.active_jobs().filter(|job| job.stage != UploadStage::Coming).count()
     }
 
-    /// Gives up the slowest file that is on its way, if it is slow enough, so that another may come.
+    /// Aborts the slowest upload in transfer, if it is slow enough, to admit another.
     fn abort_slowest(&mut self, now: UnixMillis) -> bool {
         let coming = self.all.values_mut().filter(|job| job.stage == UploadStage::Coming);
         let slow = coming.filter_map(|job| {
@@ -135,7 +135,7 @@ impl UploadJobs {
         true
     }
 
-    /// Lets go of what failed long ago, and of the oldest where there are too many.
+    /// Removes old failures, and the oldest ones if there are too many.
     fn forget_failed(&mut self, before: UnixMillis) {
         self.all
             .retain(|_, job| !matches!(job.stage, UploadStage::Failed(_)) || job.since >= before);
@@ -149,30 +149,30 @@ impl UploadJobs {
     }
 }
 
-/// Takes what visitors bring, and knows what became of it.
+/// Accepts uploads, and knows their status.
 #[derive(Debug)]
 pub(crate) struct UploadService {
     jobs: Mutex<UploadJobs>,
-    /// Who is looked at now.
+    /// Admits one validation at a time.
     turn: Semaphore,
-    /// Where files lie until they were looked at.
+    /// The folders of files that are not validated yet.
     rooms: UploadFolders,
-    /// Those that wait or are looked at, until they are told to stop.
+    /// The waiting and running validations, until they are cancelled.
     looks: TaskTracker,
     stopping: CancellationToken,
     kept: UploadReportStore,
-    /// This program.
+    /// The path of this program.
     program: PathBuf,
     clock: Arc<dyn Clock>,
-    /// Where reports lie that no data folder keeps.
+    /// The folder of reports if there is no data folder.
     temporary: Option<OwnedFolder>,
 }
 
 impl UploadService {
-    /// Keeps reports in the data folder, or until the server stops where there is none.
+    /// Opens the service. Reports are stored in the data folder, or without one until the server stops.
     ///
     /// # Errors
-    /// If the folder cannot be made, or this program does not know where it lies.
+    /// Returns an error if the folder cannot be created, or the path of this program is unknown.
     pub(crate) fn open(data_dir: Option<&Path>) -> anyhow::Result<Arc<Self>> {
         let opened =
             std::env::current_exe().and_then(|program| Self::with_program(data_dir, program));
@@ -198,19 +198,19 @@ impl UploadService {
         }))
     }
 
-    /// A folder, and the file in it that is to be filled.
+    /// Creates a folder for an upload and the empty file in it.
     ///
     /// # Errors
-    /// If the disk has no room for it, or the server stops.
+    /// Returns an error if the disk is full, or the server stops.
     pub(crate) fn create_folder(&self) -> io::Result<(TempDir, File)> {
         self.rooms.create_folder()
     }
 
-    /// Ends what is looked at, and takes away all that visitors brought.
+    /// Cancels all validations, and deletes all uploaded files.
     pub(crate) async fn stop_jobs(self: &Arc<Self>) {
         self.looks.close();
         self.stopping.cancel();
-        // Each is dropped where it is, and with it the program that looks.
+        // Dropping a validation ends its program.
         self.looks.wait().await;
         for _ in 0..CLEARINGS_MAX {
             let desk = Arc::clone(self);
@@ -228,10 +228,10 @@ impl UploadService {
         self.temporary.as_ref().map_or(Ok(()), OwnedFolder::delete)
     }
 
-    /// Lets one more file of this address come. It is counted until [`UploadSlot`] is dropped or done.
+    /// Admits an upload of this address. It counts until the [`UploadSlot`] is dropped or the upload is done.
     ///
     /// # Errors
-    /// If too many are on their way, or the file would find no place now.
+    /// Returns an error if too many uploads are in transfer, or if it could not wait now.
     pub(crate) fn reserve_slot(
         self: &Arc<Self>,
         address: IpAddr,
@@ -265,7 +265,7 @@ impl UploadService {
         Ok(UploadSlot { desk: Arc::clone(self), link, arrival, is_kept: false })
     }
 
-    /// What has become of what stands behind a link; none if there is nothing. Reads the disk.
+    /// Returns the status of the upload with this link; `None` if there is none. Reads from the disk.
     pub(crate) fn upload_status(
         &self,
         link: &str,
@@ -298,15 +298,15 @@ impl UploadService {
         })
     }
 
-    /// What has a place at the moment.
+    /// Returns the number of uploads in transfer, waiting or running.
     pub(crate) fn count_active(&self) -> usize {
         self.jobs.lock().active_jobs().count()
     }
 
-    /// Gives a file that has come a place, where it waits for its turn.
+    /// Queues a transferred file for validation.
     ///
     /// # Errors
-    /// If all places are taken.
+    /// Returns an error if the queue is full.
     fn queue_upload(&self, link: &str) -> Result<(), UploadLimit> {
         let now = self.clock.wall_time();
         let mut jobs = self.jobs.lock();
@@ -333,7 +333,7 @@ fn is_link_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// A place that somebody has. Where it is dropped before it was [kept](UploadSlot::submit_upload), nothing was brought.
+/// An admitted upload. If it is dropped before it is [submitted](UploadSlot::submit_upload), it no longer counts.
 #[derive(Debug)]
 pub(crate) struct UploadSlot {
     desk: Arc<UploadService>,
@@ -343,15 +343,15 @@ pub(crate) struct UploadSlot {
 }
 
 impl UploadSlot {
-    /// The file that comes to it.
+    /// Returns the transfer of the file.
     pub(crate) fn transfer(&self) -> &Arc<UploadTransfer> {
         &self.arrival
     }
 
-    /// Has what was brought looked at, in its turn. The link is known from here on.
+    /// Queues the upload for validation. The returned link is valid from here on.
     ///
     /// # Errors
-    /// If it is a file and all places have been taken meanwhile.
+    /// Returns an error if the upload is a file and the queue is full meanwhile.
     pub(crate) fn submit_upload(
         mut self,
         brought: UploadSource,
@@ -381,7 +381,7 @@ impl Drop for UploadSlot {
     }
 }
 
-/// What a file is called in its report: the last part of what the visitor says, without what could be taken for something else.
+/// Returns the name of a file in its report: the last part of the visitor's name, in harmless characters only.
 pub(crate) fn sanitize_file_name(said: &str) -> String {
     let last = said.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
     let is_plain = |c: &char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ' | '(' | ')');

@@ -1,5 +1,5 @@
-//! Where visitors' files lie until they were looked at: in a folder of this server's among the temporary files. It goes when the
-//! server stops; what a killed one has left, the next one takes away.
+//! The folders of uploaded files until they are validated: in a folder of this server among the temporary files. It is
+//! deleted when the server stops; the next start deletes that of a killed server.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -9,33 +9,33 @@ use std::path::Path;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-/// How the names of such folders begin.
+/// The prefix of the names of such folders.
 const PREFIX: &str = "lineside-visitor-";
-/// The file in one that is locked for as long as its server is there.
+/// A file in the folder that is locked for as long as the server runs.
 const LOCK: &str = "lock";
-/// What a visitor's file is called in the folder that it has for itself.
+/// The name of an uploaded file in its own folder.
 pub(super) const FILE: &str = "brought";
 
-/// A folder of this server's, which goes with it.
+/// A folder of this server, deleted on drop.
 #[derive(Debug)]
 pub(super) struct OwnedFolder {
     folder: TempDir,
-    /// The system takes it away in whatever way the server ends.
+    /// The system releases the lock however the server ends.
     _lock: File,
 }
 
 impl OwnedFolder {
-    /// Makes one among the temporary files.
+    /// Creates a folder among the temporary files.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// Returns an error if the disk is full.
     pub(super) fn create() -> io::Result<OwnedFolder> {
         OwnedFolder::create_in(&std::env::temp_dir())
     }
 
     fn create_in(temporary: &Path) -> io::Result<OwnedFolder> {
         let folder = private_builder(PREFIX).tempdir_in(temporary)?;
-        // It has its name only once it is locked: another server that finds it unlocked takes the folder away.
+        // The lock file gets its name only once it is locked: other servers delete a folder with an unlocked lock file.
         let (begun, path) = (folder.path().join("lock.part"), folder.path().join(LOCK));
         let lock = File::create_new(&begun)?;
         lock.try_lock()?;
@@ -47,16 +47,17 @@ impl OwnedFolder {
         self.folder.path()
     }
 
-    /// Takes it away.
+    /// Deletes the folder.
     ///
     /// # Errors
-    /// If something is left, as a program that was killed wrote there until now. It may be tried again.
+    /// Returns an error if something remains, for example because a killed program was still writing. The call may be
+    /// repeated.
     pub(super) fn delete(&self) -> io::Result<()> {
         delete_folder(self.path())
     }
 }
 
-/// The lock goes last: by it the next start finds what could not be taken away.
+/// Deletes a folder. The lock file goes last, so that the next start finds a folder that could not be deleted.
 fn delete_folder(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let entry = entry?;
@@ -67,7 +68,7 @@ fn delete_folder(folder: &Path) -> io::Result<()> {
     ignore_not_found(fs::remove_dir_all(folder))
 }
 
-/// Somebody else may have been faster.
+/// Ignores a missing file: another process may have deleted it.
 fn ignore_not_found(removed: io::Result<()>) -> io::Result<()> {
     removed.or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
@@ -75,29 +76,29 @@ fn ignore_not_found(removed: io::Result<()>) -> io::Result<()> {
     })
 }
 
-/// The folders of visitors' files.
+/// The folders of uploaded files.
 #[derive(Debug, Default)]
 pub(super) struct UploadFolders(Mutex<FolderState>);
 
 #[derive(Debug, Default)]
 enum FolderState {
-    /// Nobody has brought anything yet.
+    /// Nothing was uploaded yet.
     #[default]
     Unused,
-    /// They lie there.
+    /// The parent folder exists.
     In(OwnedFolder),
     /// The server stops.
     Closed,
 }
 
 impl UploadFolders {
-    /// A folder, and the file in it that is to be filled.
+    /// Creates a folder for an upload and the empty file in it.
     ///
     /// # Errors
-    /// If the disk has no room for it, or the server stops.
+    /// Returns an error if the disk is full, or the server stops.
     pub(super) fn create_folder(&self) -> io::Result<(TempDir, File)> {
         let mut state = self.0.lock();
-        // Who keeps the temporary files in order may have taken it away meanwhile.
+        // A cleanup of temporary files may have deleted the folder meanwhile.
         let is_there = matches!(&*state, FolderState::In(own) if own.path().is_dir());
         if !is_there && !matches!(*state, FolderState::Closed) {
             *state = FolderState::In(OwnedFolder::create()?);
@@ -110,10 +111,10 @@ impl UploadFolders {
         Ok((room, file))
     }
 
-    /// Takes all of them away, and gives none from then on.
+    /// Deletes all folders, and creates none from then on.
     ///
     /// # Errors
-    /// As [`OwnedFolder::delete`].
+    /// Returns the errors of [`OwnedFolder::delete`].
     pub(super) fn delete_and_close(&self) -> io::Result<()> {
         let mut state = self.0.lock();
         if let FolderState::In(own) = &*state {
@@ -124,14 +125,14 @@ impl UploadFolders {
     }
 }
 
-/// What others of this machine cannot look into.
+/// Returns a builder of folders that other users cannot read.
 fn private_builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).permissions(Permissions::from_mode(0o700));
     builder
 }
 
-/// Takes away what servers of this user have left that ended without doing so.
+/// Deletes the folders that earlier servers of this user left when they were killed.
 pub(crate) fn delete_orphans() {
     let temporary = std::env::temp_dir();
     if let Err(error) = delete_orphans_in(&temporary) {
@@ -141,14 +142,14 @@ pub(crate) fn delete_orphans() {
 }
 
 fn delete_orphans_in(temporary: &Path) -> io::Result<()> {
-    // Whoever we are, this is ours.
+    // A new folder shows the effective user id.
     let user = private_builder(PREFIX).tempdir_in(temporary)?.path().symlink_metadata()?.uid();
     for entry in fs::read_dir(temporary)?.flatten() {
         let is_named_so = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
         if !is_named_so {
             continue;
         }
-        // Not by a link, which leads elsewhere.
+        // `metadata` does not follow links.
         let is_own = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user);
         let path = entry.path();
         if is_own
@@ -161,7 +162,7 @@ fn delete_orphans_in(temporary: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the server that made the folder is gone. One without a lock is just being made.
+/// Returns true if the server that created the folder is gone. A folder without a lock file is just being created.
 fn is_orphaned(folder: &Path) -> bool {
     File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
@@ -183,7 +184,7 @@ mod tests {
         delete_orphans_in(temporary.path()).unwrap();
         let kept = ["lineside-visitor-new", "lineside-visitor-file", "lineside-visitor-link"];
         assert!(own.path().is_dir() && kept.iter().all(|name| at(name).exists()));
-        // As where the process was killed.
+        // Simulates a killed process.
         let OwnedFolder { folder, _lock: lock } = own;
         let left = folder.keep();
         fs::create_dir(left.join("room")).unwrap();

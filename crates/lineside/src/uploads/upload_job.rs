@@ -1,4 +1,4 @@
-//! One file of a visitor's, from where it is to its report.
+//! The validation of one uploaded file, from its source to its report.
 
 use std::io;
 use std::path::Path;
@@ -17,26 +17,26 @@ use super::upload_transfer::{TransferWriter, UploadTransfer};
 use super::{TOO_SLOW, UploadService, UploadStage, joined_report};
 use crate::config::{self, format_size};
 
-/// How long fetching an address may take.
+/// Time limit for fetching an address.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(120);
-/// Findings of each kind that a report holds.
+/// Number of findings of each kind in a report.
 const SAMPLES: &str = "100";
-/// What the program's last words are where the system gives it no more memory.
+/// The last message of a program that runs out of memory.
 const NO_ROOM: &str = "memory allocation of";
-/// The folder beside the file, for what is found.
+/// The folder for the report, next to the uploaded file.
 const FOUND: &str = "found";
 
-/// What a visitor brings.
+/// The source of an upload.
 #[derive(Debug)]
 pub(crate) enum UploadSource {
-    /// A file that lies in a folder of its own, and what it is called.
+    /// A file in a separate folder, with its name.
     File { folder: TempDir, name: String },
-    /// An address of the internet, and what its file is called.
+    /// A public address, with the name of its file.
     Address { url: Url, name: String },
 }
 
 impl UploadSource {
-    /// What its file is called.
+    /// Returns the name of the file.
     pub(super) fn file_name(&self) -> &str {
         match self {
             UploadSource::File { name, .. } | UploadSource::Address { name, .. } => name,
@@ -44,7 +44,7 @@ impl UploadSource {
     }
 }
 
-/// Looks at what was brought once it is its turn, and keeps the report.
+/// Validates an upload in its turn, and stores the report.
 pub(super) async fn validate_upload(
     desk: Arc<UploadService>,
     link: String,
@@ -115,7 +115,7 @@ async fn create_report(
     });
     let found = reading.await.map_err(io::Error::other).and_then(|found| found);
     match (found, ran) {
-        // Also where it ends with 3, as a rule of ours broke off.
+        // The report is valid even with exit code 3, after an internal error in a rule.
         (Ok(report), _) => Ok(report),
         (Err(_), Err(not)) => Err(failure_message(&not.why, &not.said, &name, rules.memory)),
         (Err(error), Ok(_)) => {
@@ -126,7 +126,8 @@ async fn create_report(
     }
 }
 
-/// A file may be the list of a system's files, and a stranger wrote it: `--public-only`.
+/// Returns the command of the validator. `--public-only` is set because the file may list further addresses, and a
+/// stranger wrote it.
 fn validator_command(program: &Path, folder: &Path, name: &str, memory: u64) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut command = vec![text(program), "check".to_owned(), text(&folder.join(FILE))];
@@ -137,7 +138,8 @@ fn validator_command(program: &Path, folder: &Path, name: &str, memory: u64) -> 
     command
 }
 
-/// Why there is no report, for who brought the file. What the program itself said of the file says more than how it ended.
+/// Returns the reason why there is no report, for the visitor. The program's own message about the file explains more
+/// than its exit.
 fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
     let of_file = last.and_then(|line| line.split_once(&format!("{name}: ")));
@@ -153,7 +155,7 @@ fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
     }
 }
 
-/// Fetches an address as a stranger's: of the internet only, within size and time.
+/// Fetches an address like a stranger: a public one only, within limits of size and time.
 async fn download_url(
     desk: &Arc<UploadService>,
     url: Url,
@@ -185,13 +187,13 @@ async fn download_url(
     }
 }
 
-/// Why there is no file behind an address, for who named it.
+/// Returns the reason why an address could not be fetched, for the visitor.
 fn fetch_failure(detail: &str) -> String {
     let detail = detail.strip_prefix("not asked: ").unwrap_or(detail);
     format!("it could not be fetched: {detail}")
 }
 
-/// A folder with a large file takes its time to go.
+/// Deletes a folder in the background: a large file takes long.
 fn drop_in_background(folder: TempDir) {
     tokio::task::spawn_blocking(move || drop(folder));
 }
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
     use crate::check::ParsedReport;
 
-    /// What became of a file that this program of the shell looks at.
+    /// Returns the status of a file after this shell script has run as the validator.
     async fn looked_at(script: &str, rules: &config::UploadsConfig) -> Option<UploadStatus> {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
@@ -288,7 +290,7 @@ mod tests {
             at
         };
         let (looked_at, waits) = (bring(1), bring(2));
-        // One that is on its way stays open until who brings it is gone.
+        // An incoming file stays open until its sender is gone.
         let (coming, _) = desk.create_folder().unwrap();
         let pid = loop {
             let text = std::fs::read_to_string(&number).unwrap_or_default();
@@ -300,7 +302,7 @@ mod tests {
         desk.stop_jobs().await;
         assert!(![&*looked_at, &*waits, coming.path()].iter().any(|it| it.exists()));
         assert!(!looked_at.parent().unwrap().exists());
-        // It may not have been waited for yet.
+        // The process may not have been reaped yet.
         let runs = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
             stat.is_ok_and(|stat| !stat.contains(") Z "))

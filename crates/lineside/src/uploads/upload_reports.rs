@@ -1,4 +1,4 @@
-//! The reports of visitors' files on the disk: one file each, named by its link, for as long as the operator says.
+//! The stored reports of uploads: one file each, named by its link, with a configured lifetime.
 
 use std::fs;
 use std::io;
@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use lineside_sync::UnixMillis;
 
-/// Reports that are kept.
+/// Maximum number of stored reports.
 const REPORTS_MAX: usize = 2_000;
-/// Bytes of all of them.
+/// Maximum size of all reports, in bytes.
 const BYTES_MAX: u64 = 1 << 30;
-/// How their files end.
+/// The extension of their files.
 const ENDING: &str = "json";
 
 /// The folder of reports.
@@ -20,7 +20,7 @@ pub(super) struct UploadReportStore {
     folder: PathBuf,
 }
 
-/// A file of one.
+/// The file of a report.
 #[derive(Debug)]
 struct StoredReport {
     path: PathBuf,
@@ -31,13 +31,13 @@ struct StoredReport {
 impl UploadReportStore {
     pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
-        // The names in it are links, and a link is all that it takes to read a report.
+        // The file names are links, and a link is enough to read a report.
         #[cfg(unix)]
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         Ok(Self { folder })
     }
 
-    /// The report behind a link, which is of letters, digits, `-` and `_` only; none if it is too old.
+    /// Returns the report of a link, which contains only letters, digits, `-` and `_`; `None` if it is expired.
     pub(super) fn read_report(
         &self,
         link: &str,
@@ -49,10 +49,10 @@ impl UploadReportStore {
         if is_expired(at, now, keep) { None } else { fs::read(path).ok() }
     }
 
-    /// Keeps a report, and lets go of those that are old or too many.
+    /// Stores a report, and deletes expired and surplus ones.
     ///
     /// # Errors
-    /// If it cannot be written. Nothing is left of it then.
+    /// Returns an error if the report cannot be written. Then no part of it remains.
     pub(super) fn write_report(
         &self,
         link: &str,
@@ -65,13 +65,13 @@ impl UploadReportStore {
         let begun = path.with_extension("part");
         let written = fs::write(&begun, report).and_then(|()| fs::rename(&begun, &path));
         if written.is_err() {
-            // What could not be written may not be there either.
+            // The partial file may not exist either.
             _ = fs::remove_file(&begun);
         }
         written
     }
 
-    /// Makes room for so many bytes.
+    /// Deletes expired reports, and the oldest ones until `room` bytes fit.
     fn evict_reports(&self, room: u64, now: UnixMillis, keep: Duration) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut reports: Vec<StoredReport> = entries
@@ -92,7 +92,7 @@ impl UploadReportStore {
             (count, bytes) = (count + 1, bytes + report.bytes);
             let is_too_much = count > REPORTS_MAX || bytes > BYTES_MAX;
             if is_ours && (is_too_much || is_expired(report.at, now, keep)) {
-                // The next sweep looks at it again.
+                // The next sweep tries a failed deletion again.
                 _ = fs::remove_file(&report.path);
             }
         }

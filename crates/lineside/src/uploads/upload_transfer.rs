@@ -1,4 +1,4 @@
-//! A file on its way here: how much of it has come, and the word to give it up.
+//! An upload in transfer: counts the received bytes, and can abort the transfer.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// How fast a file has to come, in bytes per second, while others find no place for theirs.
+/// Minimum rate of an upload while others are refused, in bytes per second.
 const CROWDED_RATE_MIN: u64 = 32 << 10;
-/// How long a file may take to begin.
+/// Age from which the minimum rate applies.
 const CROWDED_AGE_MIN: Duration = Duration::from_secs(5);
 
-/// A file on its way here.
+/// An upload in transfer.
 #[derive(Debug, Default)]
 pub(crate) struct UploadTransfer {
     bytes: AtomicU64,
@@ -20,29 +20,29 @@ pub(crate) struct UploadTransfer {
 }
 
 impl UploadTransfer {
-    /// So much more of it has come.
+    /// Counts received bytes.
     pub(crate) fn add_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Its bytes per second, if it came for `age` and is slow enough to make way for another.
+    /// Returns the bytes per second, if the upload has run for `age` and is slow enough to be aborted for another.
     pub(super) fn rate_if_slow(&self, age: Duration) -> Option<u64> {
         let rate = self.bytes.load(Relaxed) / age.as_secs().max(1);
         (age >= CROWDED_AGE_MIN && rate < CROWDED_RATE_MIN).then_some(rate)
     }
 
-    /// Gives it up, because others wait.
+    /// Aborts the transfer, because others wait.
     pub(super) fn abort_transfer(&self) {
         self.given_up.cancel();
     }
 
-    /// What it comes to; none if it is given up.
+    /// Awaits the transfer; returns `None` if it is aborted.
     pub(crate) async fn receive_or_abort<F: Future>(&self, coming: F) -> Option<F::Output> {
         self.given_up.run_until_cancelled(coming).await
     }
 }
 
-/// Writes a file as it comes.
+/// Writes a file and counts its bytes.
 #[derive(Debug)]
 pub(super) struct TransferWriter<W> {
     pub(super) file: W,

@@ -1,4 +1,4 @@
-//! The page around the graph, in one file that needs no network.
+//! The page around the graph, as one file that needs no network.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::{csp_source, format_percent};
 
 const SCRIPT: &str = include_str!("flame.js");
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("picture.css"));
-/// What a page of the server has from its own style sheet.
+/// The body style of a standalone page; a page of the server has its own style sheet.
 const BODY_STYLE: &str = include_str!("body.css");
-/// Fewer samples say nothing about where time is spent.
+/// With fewer samples the shares mean little.
 const SAMPLES_MIN: u64 = 10;
-/// Functions in the list of those that most time is spent in.
+/// Number of functions in the list of those that take the most time.
 const HOTTEST: usize = 25;
 
-/// The whole page, as one file that needs no server.
+/// Renders a standalone page that needs no server.
 pub(crate) fn render_page(recorded: &SymbolizedProfile) -> String {
     let page = html! {
         (DOCTYPE)
@@ -40,7 +40,7 @@ pub(crate) fn render_page(recorded: &SymbolizedProfile) -> String {
     page.into_string()
 }
 
-/// The same inside a page of the server, with its style and script.
+/// Renders the content with its style and script for a page of the server.
 pub(crate) fn render_section(recorded: &SymbolizedProfile) -> Markup {
     html! {
         style { (PreEscaped(STYLE)) }
@@ -76,12 +76,13 @@ fn render_content(recorded: &SymbolizedProfile) -> Markup {
     }
 }
 
-/// The policy for the page: its own style and script, by what they say, and nothing else.
+/// Returns the content security policy of the standalone page: only its own style and script.
 pub(crate) fn page_policy() -> String {
     format!("{}; frame-ancestors 'none'", embedded_policy())
 }
 
-/// The policy for [`render_section`] inside a page of the server, whose own style sheets it also needs.
+/// Returns the content security policy of a server page with [`render_section`], which also needs the server's style
+/// sheets.
 pub(crate) fn section_policy() -> String {
     let (style, script) = (csp_source(STYLE), csp_source(SCRIPT));
     format!(
@@ -90,7 +91,7 @@ pub(crate) fn section_policy() -> String {
     )
 }
 
-/// As far as a page can say it of itself.
+/// Returns the part of the policy that a page may set in a `meta` element.
 fn embedded_policy() -> String {
     let (style, script) = (csp_source(&[BODY_STYLE, STYLE].concat()), csp_source(SCRIPT));
     format!(
@@ -115,7 +116,7 @@ fn render_facts(recorded: &SymbolizedProfile) -> Markup {
     }
 }
 
-/// How much of the time each stage took on each thread.
+/// Renders the share of each stage on each thread.
 fn render_stage_table(recorded: &SymbolizedProfile) -> Markup {
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for (stack, count) in &recorded.stacks {
@@ -140,7 +141,7 @@ fn render_stage_table(recorded: &SymbolizedProfile) -> Markup {
     }
 }
 
-/// The functions that most time is spent in, without what they call.
+/// Renders the functions that take the most time, without their callees.
 fn render_hottest(recorded: &SymbolizedProfile) -> Markup {
     let mut own: HashMap<&Arc<str>, u64> = HashMap::new();
     for (stack, count) in &recorded.stacks {

@@ -1,31 +1,31 @@
-//! The graph as SVG: one element per frame, which clips its own name and says the rest when pointed at.
+//! Renders the flame graph as SVG: one element per frame, which clips its name and shows the rest in a tooltip.
 
 use maud::{Markup, PreEscaped, html};
 
 use super::super::symbolized_profile::SymbolizedProfile;
 use super::{FlameFrame, csp_source, format_percent, layout_frames};
 
-/// How high a frame is, in pixels.
+/// Height of a frame, in pixels.
 const FRAME_HEIGHT: usize = 17;
-/// How wide the picture is where nothing says how wide it may be.
+/// Width of a standalone image, in pixels.
 const WIDTH: usize = 1_200;
-/// Kinds of color, as in `flame.css`.
+/// Number of colors, as in `flame.css`.
 const COLORS: u64 = 6;
 
 const STYLE: &str = include_str!("picture.css");
 
-/// The picture by itself.
+/// Renders a standalone SVG image.
 pub(crate) fn render_svg(recorded: &SymbolizedProfile) -> String {
     let graph = render_graph(recorded, Some(STYLE));
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", graph.into_string())
 }
 
-/// The policy for the picture by itself: its own style, and nothing else.
+/// Returns the content security policy of the standalone image: only its own style.
 pub(crate) fn svg_policy() -> String {
     format!("default-src 'none'; style-src {}; frame-ancestors 'none'", csp_source(STYLE))
 }
 
-/// The picture, with its style in it if it is to stand alone.
+/// Renders the graph, with an embedded style if it is a standalone image.
 pub(super) fn render_graph(recorded: &SymbolizedProfile, style: Option<&str>) -> Markup {
     let frames = layout_frames(recorded);
     let samples = recorded.sample_count();
@@ -56,7 +56,7 @@ fn render_frame(frame: &FlameFrame, samples: u64) -> Markup {
     }
 }
 
-/// What is said of a frame when it is pointed at.
+/// Returns the tooltip of a frame.
 fn frame_tooltip(frame: &FlameFrame, samples: u64) -> String {
     let FlameFrame { name, count, own, .. } = frame;
     let all = format_percent(*count, samples);
@@ -71,7 +71,7 @@ fn frame_tooltip(frame: &FlameFrame, samples: u64) -> String {
     }
 }
 
-/// Threads and stages have a color each; functions one by the package that they are from.
+/// Returns the color class of a frame: one for threads, one for stages, and one of several for a function's package.
 fn frame_color(frame: &FlameFrame) -> String {
     match frame.depth {
         0 => "t".to_owned(),
@@ -106,7 +106,7 @@ mod tests {
     fn what_is_in_the_picture_is_what_its_policy_allows() {
         let svg = render_svg(&sample_profile());
         let style = svg.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
-        // Read as XML, it is what was written.
+        // XML escapes must not change the style.
         assert!(!style.contains(['&', '<']), "{style}");
         assert!(svg_policy().contains(&format!("style-src {};", csp_source(style))));
         assert!(!svg_policy().contains("unsafe") && !svg.contains("<script"));

@@ -1,7 +1,7 @@
-//! The flame graph: stacks that begin alike as one frame, as wide as the time spent in it.
+//! The flame graph: stacks with a common beginning share a frame, whose width is the time spent in it.
 //!
-//! The root is on top and calls grow downwards, so that a page opens where one begins to read. The picture is made
-//! here; the page's script only moves what is there, so it reads without scripts, too.
+//! The root is at the top and calls extend downwards, so that a page opens at the beginning. The graph is rendered
+//! here; the page's script only zooms and searches, so the page is readable without scripts.
 
 mod flame_page;
 mod flame_svg;
@@ -18,35 +18,35 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::symbolized_profile::SymbolizedProfile;
 
-/// A style or a script as a policy allows it: by what it says.
+/// Returns the hash source of a style or script for a content security policy.
 fn csp_source(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
 }
 
-/// What is narrower than one part of so many is left out: not to be seen, and many thousand elements.
+/// Frames narrower than this fraction of the width are left out: they are invisible, and many thousands.
 const PARTS: u64 = 4_000;
 
-/// A function, or a thread or a stage, in one place of the graph.
+/// A function, thread or stage at one position in the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FlameFrame {
     name: Arc<str>,
-    /// How many are above it.
+    /// Number of frames above it.
     depth: usize,
-    /// Samples to the left of it.
+    /// Samples to the left of the frame.
     start: u64,
-    /// Samples in it and in what it called.
+    /// Samples in the frame and in its callees.
     count: u64,
-    /// Samples in itself.
+    /// Samples in the frame itself.
     own: u64,
 }
 
-/// All frames that are wide enough to be seen, from the root down, from left to right.
+/// Returns all visible frames, from the root down and from left to right.
 fn layout_frames(recorded: &SymbolizedProfile) -> Vec<FlameFrame> {
     let mut frames: Vec<FlameFrame> = Vec::new();
-    // The frames that the stack before is in, by their depth.
+    // The frames of the previous stack, by depth.
     let mut open: Vec<usize> = Vec::new();
     let mut start = 0;
-    // Sorted: those that begin alike follow one another.
+    // The stacks are sorted, so stacks with a common beginning are adjacent.
     for (stack, &count) in &recorded.stacks {
         let alike =
             open.iter().zip(stack).take_while(|(frame, name)| frames[**frame].name == **name);
@@ -65,7 +65,7 @@ fn layout_frames(recorded: &SymbolizedProfile) -> Vec<FlameFrame> {
     frames
 }
 
-/// A share as people read it.
+/// Formats a share in percent.
 fn format_percent(count: u64, of: u64) -> String {
     format!("{:.1} %", count as f64 * 100.0 / of.max(1) as f64)
 }
