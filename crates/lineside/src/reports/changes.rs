@@ -1,4 +1,4 @@
-//! What is different between two reports of a feed.
+//! The differences between two reports of a feed.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use super::validation_report::{ValidationReport, severity};
 use crate::check::UNREADABLE_FILE;
 
-/// Codes that are told one by one.
+/// Maximum number of changed codes.
 const CODES_MAX: usize = 200;
 
-/// What is different from the report before.
+/// The differences from the previous report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReportChanges {
-    /// The version before; empty where there are no versions.
+    /// The previous version; empty for real-time reports.
     pub(crate) version: String,
-    /// The codes that are more or less, the worst first, then by name.
+    /// The codes with more or fewer findings, the most severe first, then by name.
     pub(crate) codes: Vec<ChangedCode>,
-    /// The codes that are found now and were not found before, where the check before could not see all of their files: they may
-    /// have been there. The worst first, then by name.
+    /// The codes that may be new: the previous check did not find them, but could not see all of their files. The most
+    /// severe first, then by name.
     #[serde(default)]
     pub(crate) unsure: Vec<ChangedCode>,
 }
 
-/// A code whose findings are more or less than they were.
+/// A code whose number of findings changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChangedCode {
     pub(crate) code: String,
@@ -35,11 +35,12 @@ pub(crate) struct ChangedCode {
 }
 
 impl ReportChanges {
-    /// What is different in `now`, as far as both looks can tell; none where they are not both a word on the data, or two validators
-    /// made them, as another one may have other rules.
+    /// Returns the certain differences of `now`. Returns `None` if a report is inconclusive, or if two validator
+    /// versions made them, because their rules may differ.
     ///
-    /// A look that is not whole has found so many at least. So of it what is more is told, and nothing as less or gone; and what is less
-    /// than it found, but nothing as more or new. So it is of rules that had not all of a file to look at.
+    /// An incomplete check found at least its count. So a count that rises in an incomplete `now` is a change, and one
+    /// that falls is not; and a count that falls from an incomplete `before` is a change, and one that rises is not.
+    /// Files that a rule saw only in part are treated alike.
     pub(crate) fn between_reports(
         before: &ValidationReport,
         now: &ValidationReport,
@@ -78,8 +79,8 @@ impl ReportChanges {
         Some(ReportChanges { version, codes, unsure })
     }
 
-    /// What messages have that they had not when they were told of before, and the other way round. Where that is nothing, it is what
-    /// was told then, as far as this look says so too: that still holds.
+    /// Returns the differences between two reports on messages. If there are none, returns the previous report's
+    /// differences as far as the new report confirms them.
     pub(super) fn between_message_reports(
         before: &ValidationReport,
         now: &ValidationReport,
@@ -95,13 +96,13 @@ impl ReportChanges {
         Some(changes).filter(|it| !it.codes.is_empty())
     }
 
-    /// The kinds of errors of which there are more now, or any at all.
+    /// Returns the error codes with more findings than before.
     pub(crate) fn new_errors(&self) -> impl Iterator<Item = &ChangedCode> {
         self.codes.iter().filter(|it| it.severity == Severity::Error && it.now > it.before)
     }
 }
 
-/// How many findings of a code there may be that a look has not counted; `None` if nobody knows.
+/// Returns the maximum number of findings of a code that a check may have missed; `None` if it is unknown.
 fn max_uncounted(report: &ValidationReport, code: &str) -> Option<u64> {
     let has_unread_file = report.findings.iter().any(|it| it.code == UNREADABLE_FILE);
     if !report.is_exhaustive() || has_unread_file {
@@ -192,20 +193,20 @@ mod tests {
         assert_eq!(told(changes.as_ref()), [("invalid_float", 0, 1), ("unknown_column", 40, 4)]);
         let changes = ReportChanges::between_reports(&partly, &whole);
         assert_eq!(told(changes.as_ref()), [("invalid_float", 1, 0), ("unknown_column", 4, 40)]);
-        // In a row that was left out each field may be wrong.
+        // Each field of a skipped row may be wrong.
         let more = report_with_findings(
             "c",
             &[("invalid_float", Error, 1), ("unknown_column", Warning, 6)],
         );
         assert_eq!(told(ReportChanges::between_reports(&partly, &more).as_ref()), []);
-        // What the rules could not see before is found now, and may have been there.
+        // The rules find something that they could not see before, so it may not be new.
         let newly =
             report_with_findings("d", &[(hidden, Error, 1), ("unknown_column", Warning, 4)]);
         let changes = ReportChanges::between_reports(&partly, &newly).unwrap();
         assert_eq!(told(Some(&changes)), [("invalid_float", 1, 0)]);
         let unsure: Vec<_> = changes.unsure.iter().map(|it| (it.code.as_str(), it.now)).collect();
         assert_eq!(unsure, [(hidden, 1)]);
-        // Nobody knows of how many rows nothing could be read.
+        // Without a header the number of unread rows is unknown.
         let header = IncompleteFile { lack: MissingPart::Header, rows: 0, ..row };
         let partly = ValidationReport { unread: vec![header], ..report_with_findings("b", &found) };
         assert_eq!(

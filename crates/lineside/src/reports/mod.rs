@@ -1,11 +1,10 @@
-//! What is wrong with feeds: each new version of a schedule is held against the rules, in slots of its own, and what was
-//! found is kept, shown and told.
+//! Reports on feeds: each new version of a schedule is validated, and the findings are stored, shown and published.
 //!
-//! `watch` looks at all schedules once a second and puts those with a new version into a bounded queue; `looking` holds one
-//! against the rules, on a thread of its own, with a limit of time and memory. What comes of it is a [`Report`], which
-//! `changes` compares with the one before. It goes into the store where there is one, into [`LatestReports`], and from there
-//! to whoever listens to `report/<feed>`. Messages of real time are looked at as they pass (`realtime`); their reports are of
-//! the same shape and go the same way.
+//! `validation_scheduler` checks all schedules once a second and puts new versions into a bounded queue;
+//! `validation_run` validates one on a separate thread, within limits of time and memory. The result is a
+//! [`ValidationReport`], which `changes` compares with the previous one. It goes into the store if there is one, into
+//! [`LatestReports`], and to the subscribers of `report/<feed>`. Real-time messages are validated as they pass
+//! (`realtime`); their reports have the same type and take the same way.
 
 mod changes;
 mod validation_run;
@@ -49,32 +48,32 @@ pub(crate) use self::validation_report::{
 pub(crate) use self::validation_scheduler::run_scheduler;
 pub(crate) use self::verdict::ReportVerdict;
 
-/// The first segment of these channels' names.
+/// The first segment of the channels' names.
 const WORD: &str = "report";
-/// What records of these channels are.
+/// The kind of the channels' records.
 const KIND: &str = "report";
 
-/// The latest reports of one feed.
+/// The latest reports of a feed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FeedReports {
-    /// Of the latest version of its schedule.
+    /// The report on the latest version of the schedule.
     pub(crate) dataset: Option<Arc<ValidationReport>>,
-    /// Of what comes in real time.
+    /// The report on real-time data.
     pub(crate) realtime: Option<Arc<ValidationReport>>,
 }
 
 impl FeedReports {
-    /// All of them.
+    /// Returns all reports.
     pub(crate) fn all_reports(&self) -> impl Iterator<Item = &Arc<ValidationReport>> {
         self.dataset.iter().chain(&self.realtime)
     }
 
-    /// The one that stands for the feed.
+    /// Returns the report that represents the feed.
     pub(crate) fn main_report(&self) -> Option<&Arc<ValidationReport>> {
         self.all_reports().next()
     }
 
-    /// What the one that stands for the feed comes to.
+    /// Returns the summary of the report that represents the feed.
     pub(crate) fn main_summary(&self) -> Option<ReportSummary> {
         self.main_report().map(|report| ReportSummary::from_report(report))
     }
@@ -87,76 +86,78 @@ impl FeedReports {
     }
 }
 
-/// What the first report of a feed waits for.
+/// The work that the first report of a feed waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportPrerequisite {
-    /// The look at its newest version.
+    /// The validation of its newest version.
     Version(JobStatus),
-    /// The look at its first message.
+    /// The check of its first message.
     Message,
-    /// A schedule to hold its messages against.
+    /// The preparation of the schedule for its messages.
     Schedule,
-    /// All files of a GBFS system.
+    /// The download of all files of a GBFS system.
     System,
 }
 
-/// What of a feed is to be looked at: bytes that ingest refused; without them what is served when the look begins.
+/// The version to validate: bytes that ingest rejected, or without them the version that is served when the validation
+/// starts.
 type Version = Option<Arc<RejectedSchedule>>;
 
 type ByFeed = HashMap<String, Arc<FeedReports>>;
 
-/// The latest reports of all feeds, and the queue of those to come.
+/// The latest reports of all feeds, and the queue of validations.
 #[derive(Debug, Default)]
 pub(crate) struct LatestReports {
     by_feed: ArcSwap<ByFeed>,
-    /// Held by whoever puts a report in, so that none is lost and all are told in their order.
+    /// Locked during each change, so that no report is lost and all are published in order.
     putting: Mutex<()>,
     queue: JobQueue<FeedId, Version>,
-    /// What is found in messages as they pass.
+    /// The checks of messages as they pass.
     messages: Arc<MessageChecks>,
-    /// Who knows which feeds there are; none until polling begins.
+    /// The list of existing feeds; empty until polling begins.
     ingest: OnceLock<Weak<Ingest>>,
 }
 
 impl LatestReports {
-    /// None yet. `limits` says what a look at a message may cost; `store` keeps versions of schedules, if there is one.
+    /// Creates an empty set. `limits` limits the resources of message checks; `store` has versions of schedules, if
+    /// there is one.
     pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
         Self { messages: Arc::new(MessageChecks::new(limits, store)), ..Self::default() }
     }
 
-    /// Those who know the feeds, told once.
+    /// Sets the list of existing feeds, once.
     pub(crate) fn attach_ingest(&self, ingest: &Arc<Ingest>) {
         self.ingest.get_or_init(|| Arc::downgrade(ingest));
     }
 
-    /// The latest reports of a feed.
+    /// Returns the latest reports of a feed.
     pub(crate) fn feed_reports(&self, feed: &str) -> Option<Arc<FeedReports>> {
         self.by_feed.load().get(feed).cloned()
     }
 
-    /// Who looks at messages.
+    /// Returns the checks of messages.
     pub(crate) fn message_checks(&self) -> &Arc<MessageChecks> {
         &self.messages
     }
 
-    /// What waits and runs, and what came of it so far.
+    /// Returns the statistics of the queue.
     pub(crate) fn queue_stats(&self) -> QueueStats {
         self.queue.stats()
     }
 
-    /// How far it is with a feed's newest version; none if nothing of it is to be looked at.
+    /// Returns the status of the validation of a feed's newest version; `None` if none is queued or running.
     pub(crate) fn validation_status(&self, feed: &str) -> Option<JobStatus> {
         self.queue.job_status(|id| id.as_str() == feed)
     }
 
-    /// What the first report of a feed waits for; none if there is nothing that could be looked at.
+    /// Returns the work that the first report of a feed waits for; `None` if there is nothing to validate.
     pub(crate) fn report_prerequisite(&self, feed: &Feed) -> Option<ReportPrerequisite> {
         if let Some(standing) = self.validation_status(feed.id().as_str()) {
             return Some(ReportPrerequisite::Version(standing));
         }
         feed.current()?;
         match feed.format()? {
-            // It is put into the queue within a second.
+            // The scheduler queues the version within a second.
             format if format.is_schedule() && self.queue_stats().slots > 0 => {
                 Some(ReportPrerequisite::Version(JobStatus::Waits(self.queue_stats().waiting)))
             }
@@ -168,7 +169,7 @@ impl LatestReports {
         }
     }
 
-    /// Makes it the feed's report of its subject, and tells who listens, unless all that a record says is as it was.
+    /// Replaces the feed's report on its subject, and publishes it unless its record is unchanged.
     pub(crate) fn publish_report(&self, hub: &Hub, report: Arc<ValidationReport>) {
         let _putting = self.putting.lock();
         let (before, at) = (self.by_feed.load_full(), report.at);
@@ -189,7 +190,7 @@ impl LatestReports {
         batch.finish();
     }
 
-    /// Lets go of what is known of feeds that are gone.
+    /// Removes the reports of deleted feeds.
     fn retain(&self, is_there: impl Fn(&str) -> bool) {
         let _putting = self.putting.lock();
         let before = self.by_feed.load_full();
@@ -207,7 +208,7 @@ impl LatestReports {
     }
 }
 
-/// Whether two reports differ in when they were made and in nothing else that is told.
+/// Returns true if two reports differ at most in their time and duration.
 fn content_eq(before: &ValidationReport, now: &ValidationReport) -> bool {
     let (before, now) = (ReportRecord::from_report(before), ReportRecord::from_report(now));
     ReportRecord { at: None, took: 0.0, ..before } == ReportRecord { at: None, took: 0.0, ..now }
@@ -222,12 +223,12 @@ fn encode_upsert(report: &ValidationReport) -> Bytes {
     )
 }
 
-/// The room of a feed's channel, among those that the program fills itself; the dashboard's have the lowest numbers.
+/// Returns the room of a feed's channel. The dashboard's rooms have the lowest numbers in this group.
 fn room_key(feed: &str) -> RoomKey {
     RoomKey { group: 0, kind: KIND_BESIDE, id: xxh3_64(feed.as_bytes()) | 1 << 63 }
 }
 
-/// The feed of a channel `report/<feed>`.
+/// Returns the feed of a channel `report/<feed>`.
 fn feed_from_channel(channel: &Channel) -> Option<String> {
     let mut segments = channel.decoded_segments();
     let is_report = segments.next().as_deref() == Some(WORD);
@@ -235,7 +236,7 @@ fn feed_from_channel(channel: &Channel) -> Option<String> {
     segments.next().is_none().then(|| feed.into_owned())
 }
 
-/// The channels that the program fills itself: the dashboard's, and those of reports.
+/// The channels that the server fills itself: those of the dashboard and of reports.
 #[derive(Debug)]
 pub(crate) struct ServerChannels {
     pub(crate) ops: Arc<OpsDashboard>,
@@ -273,11 +274,11 @@ impl StateSource for ServerChannels {
     }
 }
 
-/// What reports on versions come to, by version.
+/// The summaries of reports, by version.
 pub(crate) type Briefs = HashMap<String, Option<ReportSummary>>;
 
-/// What the latest reports on versions of a feed come to; none where they cannot be read. A version whose report is
-/// of an older program has one without counts.
+/// Loads the summaries of the latest reports on versions of a feed; none if they cannot be read. A report of an older
+/// program has no summary.
 pub(crate) fn load_summaries(store: &lineside_store::Store, feed: &FeedId, limit: usize) -> Briefs {
     match store.list_report_summaries(feed, DATASET, limit) {
         Ok(rows) => {
@@ -291,7 +292,7 @@ pub(crate) fn load_summaries(store: &lineside_store::Store, feed: &FeedId, limit
     }
 }
 
-/// The reports of a feed that are kept on the disk, the latest first, at most so many; nothing where they cannot be read.
+/// Loads at most `limit` stored reports of a feed, the latest first; none if they cannot be read.
 fn load_reports(
     store: &lineside_store::Store,
     feed: &FeedId,

@@ -1,4 +1,5 @@
-//! A report in short: the record of the channel `report/<feed>`, and what the API says besides the findings.
+//! The summary of a report: the record of the channel `report/<feed>`, and the part of the API's reports besides the
+//! findings.
 
 use lineside_validate::Severity;
 use serde::Serialize;
@@ -9,40 +10,41 @@ use super::validation_report::{
 };
 use crate::http::format_rfc3339;
 
-/// A report in short.
+/// The summary of a report.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct ReportRecord<'a> {
     pub(crate) subject: &'static str,
-    /// The SHA-256 of what was looked at.
+    /// The SHA-256 of the validated version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<&'a str>,
-    /// Whether it could not be read, so that the version before is served.
+    /// True if the version was rejected, so that the previous one is served.
     pub(crate) refused: bool,
-    /// When it was looked, RFC 3339.
+    /// Time of the validation, RFC 3339.
     pub(crate) at: Option<String>,
-    /// Who looked.
+    /// The version of the validator.
     pub(crate) validator: &'a str,
-    /// How long that took, in seconds.
+    /// Duration of the validation, in seconds.
     pub(crate) took: f64,
     /// `whole`, `cut_short`, `unreadable`, or `unfinished`, which says nothing of the data.
     pub(crate) outcome: &'static str,
-    /// Why it is not whole.
+    /// The reason why the report is not whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<&'a str>,
     pub(crate) errors: u64,
     pub(crate) warnings: u64,
     pub(crate) infos: u64,
-    /// What was found, the worst first, then by code. There are no more than there are rules.
+    /// The findings by severity, the most severe first, then by code. There are at most as many codes as rules.
     pub(crate) codes: Vec<CodeCount<'a>>,
-    /// The version before; null for the first, and of messages.
+    /// The previous version; null for the first one, and for messages.
     pub(crate) previous: Option<&'a str>,
-    /// The codes of which there are more or less than in it; of messages, than when it was told before that something had changed.
+    /// The codes with more or fewer findings than in the previous version; for messages, than at the last reported
+    /// change.
     pub(crate) changed: &'a [ChangedCode],
-    /// Where the report stays.
+    /// The permanent address of the report.
     pub(crate) url: String,
 }
 
-/// A code, and how often it was found.
+/// A code with its number of findings.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct CodeCount<'a> {
     code: &'a str,

@@ -1,4 +1,4 @@
-//! A report: what was found in one feed's data, in the form in which it is kept.
+//! The report of a feed's data, and its stored form.
 
 use lineside_ingest::FeedId;
 use lineside_store::ReportRow;
@@ -12,22 +12,23 @@ use utoipa::ToSchema;
 use super::changes::ReportChanges;
 use crate::check::{self, FindingPlace, ParsedReport, Point, RawRow};
 
-/// What a report comes to, for lists of many.
+/// The counts of a report, for lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ReportCounts)]
 pub(crate) struct ReportSummary {
-    /// `whole`; `cut_short`, of messages: there may be more; `unreadable`; or `unfinished`: we gave up, which says nothing of the data.
+    /// `whole`; `cut_short`, for messages: there may be more; `unreadable`; or `unfinished`: the validation failed,
+    /// which says nothing of the data.
     pub(crate) outcome: String,
     pub(crate) errors: u64,
     pub(crate) warnings: u64,
     pub(crate) infos: u64,
-    /// Rules of ours that did not finish: then there may be more.
+    /// Number of Lineside's rules that failed: then there may be more.
     #[serde(default)]
     pub(crate) faults: u64,
 }
 
 impl ReportSummary {
-    /// What a report comes to.
+    /// Returns the counts of a report.
     pub(crate) fn from_report(report: &ValidationReport) -> ReportSummary {
         ReportSummary {
             outcome: super::report_record::ReportRecord::from_report(report).outcome.to_owned(),
@@ -38,74 +39,74 @@ impl ReportSummary {
         }
     }
 
-    /// Whether it says something of the data: we did not give up.
+    /// Returns true if the report says something of the data: the validation did not fail.
     pub(crate) fn is_conclusive(&self) -> bool {
         self.outcome != "unfinished"
     }
 
-    /// Whether there cannot be more than it counts.
+    /// Returns true if the data cannot have more findings than the report.
     pub(crate) fn is_exhaustive(&self) -> bool {
         self.is_conclusive() && self.outcome != "cut_short" && self.faults == 0
     }
 }
 
-/// Bytes of a report in JSON; a larger one is kept with fewer examples.
+/// Maximum size of a stored report as JSON, in bytes; a larger one loses samples.
 const BYTES_MAX: usize = 1 << 20;
 
-/// What was found.
+/// A report on a feed's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ValidationReport {
     pub(crate) feed: String,
     pub(crate) subject: ReportSubject,
-    /// When it was looked.
+    /// Time of the validation.
     #[serde(with = "millis")]
     pub(crate) at: UnixMillis,
-    /// The version of the program that looked.
+    /// The version of the validator.
     pub(crate) validator: String,
-    /// How long that took, in milliseconds.
+    /// Duration of the validation, in milliseconds.
     pub(crate) took_ms: u64,
     pub(crate) outcome: ReportOutcome,
-    /// The worst first, then by code.
+    /// Findings by severity, the most severe first, then by code.
     pub(crate) findings: Vec<ReportFinding>,
-    /// Our own faults, which say nothing of the data.
+    /// Internal errors, which say nothing of the data.
     pub(crate) faults: Vec<RuleFault>,
-    /// What is different from the report before; none for the first.
+    /// The differences from the previous report; `None` for the first.
     pub(crate) changes: Option<ReportChanges>,
     /// The `summary` of the reference validator's `report.json`.
     pub(crate) about: Value,
-    /// Where stops are, to draw under places.
+    /// The coordinates of some stops, to draw on maps.
     pub(crate) outline: Vec<Point>,
-    /// Files of a schedule of which rules did not see all.
+    /// The files of a schedule that the rules saw only in part.
     #[serde(default)]
     pub(crate) unread: Vec<IncompleteFile>,
-    /// The rows and records that the first findings are about.
+    /// The rows and records of the first findings.
     #[serde(default)]
     pub(crate) rows: Vec<RawRow>,
 }
 
-/// What was looked at.
+/// The validated data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum ReportSubject {
     /// A version of a schedule.
     Dataset {
-        /// The SHA-256 of its bytes.
+        /// The SHA-256 of the bytes.
         version: String,
-        /// The hash by which ingest tells it from others; empty where it refused the bytes.
+        /// The hash by which ingest identifies the version; empty if ingest rejected it.
         tag: String,
-        /// Whether ingest refused it, so that the version before is served.
+        /// True if ingest rejected the version, so that the previous one is served.
         refused: bool,
     },
-    /// Messages of real time.
+    /// Real-time messages.
     Realtime {
-        /// The codes of errors that stand and were not there from the start.
+        /// The active error codes that the feed did not have from the start.
         #[serde(default)]
         news: Vec<String>,
     },
 }
 
 impl ReportSubject {
-    /// The word that stands for its kind: the id of its record in the feed's channel.
+    /// Returns the name of the kind, which is the id of its record in the feed's channel.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Self::Dataset { .. } => DATASET,
@@ -113,7 +114,7 @@ impl ReportSubject {
         }
     }
 
-    /// Which version, if there are versions.
+    /// Returns the version; `None` for messages.
     pub(crate) fn version(&self) -> Option<&str> {
         match self {
             Self::Dataset { version, .. } => Some(version),
@@ -121,52 +122,52 @@ impl ReportSubject {
         }
     }
 
-    /// Whether it is a version that ingest refused, which nobody is served.
+    /// Returns true if the version was rejected by ingest, so that it is not served.
     pub(crate) fn is_rejected(&self) -> bool {
         matches!(self, Self::Dataset { refused: true, .. })
     }
 }
 
-/// The word for versions of schedules.
+/// The kind of versions of schedules.
 pub(crate) const DATASET: &str = "dataset";
-/// The word for messages of real time,
+/// The kind of real-time messages.
 pub(crate) const REALTIME: &str = "realtime";
-/// and for the one report that is kept of them.
+/// The version of the only stored report on messages.
 const LATEST: &str = "latest";
 
-/// How the look ended.
+/// The outcome of a validation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum ReportOutcome {
-    /// All of it was looked at.
+    /// All data was validated.
     Whole,
-    /// The time did not suffice: what was found is there, and there may be more.
+    /// The time was insufficient: there may be more findings.
     CutShort {},
     /// The data cannot be read at all.
     Unreadable {
-        /// Why.
+        /// The reason.
         words: String,
     },
-    /// We gave up, which says nothing of the data.
+    /// The validation failed, which says nothing of the data.
     Unfinished {
-        /// Why.
+        /// The reason.
         words: String,
     },
 }
 
-/// One kind of finding.
+/// The findings of one code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReportFinding {
     pub(crate) code: String,
     #[serde(with = "severity")]
     pub(crate) severity: Severity,
-    /// How many there are, kept or not.
+    /// Total number, including those without a sample.
     pub(crate) total: u64,
-    /// What is wrong, in a sentence or two of Markdown; empty where the code says it all.
+    /// A description in one or two sentences of Markdown; empty if the code says it all.
     pub(crate) summary: String,
-    /// The first of them.
+    /// The first findings.
     pub(crate) samples: Vec<Map<String, Value>>,
-    /// Where some of them are, where it is about places.
+    /// The places of some findings, if they have places.
     pub(crate) places: Vec<FindingPlace>,
 }
 
@@ -183,7 +184,7 @@ impl From<check::CheckFinding> for ReportFinding {
     }
 }
 
-/// A fault of ours: a rule that broke off.
+/// An internal error: a rule that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RuleFault {
     pub(crate) rule: String,
@@ -191,7 +192,7 @@ pub(crate) struct RuleFault {
 }
 
 impl ValidationReport {
-    /// What was found in a file that is no feed's, such as a visitor's.
+    /// Creates the report on a file that belongs to no feed, such as an upload.
     pub(crate) fn for_file(read: ParsedReport) -> ValidationReport {
         let fault = |(rule, message)| RuleFault { rule, message };
         ValidationReport {
@@ -215,38 +216,38 @@ impl ValidationReport {
         }
     }
 
-    /// How many findings there are that bad.
+    /// Returns the number of findings of a severity.
     pub(crate) fn count_findings(&self, severity: Severity) -> u64 {
         let alike = self.findings.iter().filter(|finding| finding.severity == severity);
         alike.map(|finding| finding.total).sum()
     }
 
-    /// Whether it says something of the data: we did not give up.
+    /// Returns true if the report says something of the data: the validation did not fail.
     pub(crate) fn is_conclusive(&self) -> bool {
         !matches!(self.outcome, ReportOutcome::Unfinished { .. })
     }
 
-    /// Whether it says all that there is to say of the data.
+    /// Returns true if all data was validated.
     pub(crate) fn is_complete(&self) -> bool {
         self.outcome == ReportOutcome::Whole
     }
 
-    /// Whether there cannot be more than it counts.
+    /// Returns true if the data cannot have more findings than the report.
     pub(crate) fn is_exhaustive(&self) -> bool {
         self.is_complete() && self.faults.is_empty()
     }
 
-    /// How often it says a code.
+    /// Returns the number of findings of a code.
     pub(crate) fn total_for_code(&self, code: &str) -> u64 {
         self.findings.iter().find(|it| it.code == code).map_or(0, |it| it.total)
     }
 
-    /// Whether it is about the files of a GBFS system, which are no messages.
+    /// Returns true if the report is on the files of a GBFS system, not on messages.
     pub(crate) fn is_for_system(&self) -> bool {
         self.about.get("isSystem").is_some_and(|it| *it == true)
     }
 
-    /// Where this report stays.
+    /// Returns the permanent path of the report.
     pub(crate) fn report_path(&self) -> String {
         match self.subject.version() {
             Some(version) => format!("/feeds/{}/versions/{version}/report", self.feed),
@@ -254,7 +255,7 @@ impl ValidationReport {
         }
     }
 
-    /// It in the shape of the reference validator's `report.json`, with ours under `lineside`.
+    /// Returns the report as the reference validator's `report.json`, with additional fields under `lineside`.
     pub(crate) fn to_json(&self, base: &str) -> Value {
         let mut findings: Vec<&ReportFinding> = self.findings.iter().collect();
         findings.sort_by(|a, b| a.code.cmp(&b.code));
@@ -276,7 +277,7 @@ impl ValidationReport {
         json!({ "summary": self.about, "notices": notices, "lineside": ours })
     }
 
-    /// The row that is kept, with as many examples as fit.
+    /// Returns the row to store, and drops samples until it fits.
     pub(crate) fn prepare_row(&mut self) -> Option<ReportRow> {
         let version = self.subject.version().unwrap_or(LATEST).to_owned();
         let feed = FeedId::new(&self.feed).ok()?;
@@ -290,7 +291,7 @@ impl ValidationReport {
         Some(ReportRow { feed, subject, version, at: self.at, refused, brief, body })
     }
 
-    /// Lets go of half of the examples. Tells whether there was one.
+    /// Drops half of all samples. Returns false if there were none.
     fn halve_samples(&mut self) -> bool {
         let mut had_some = false;
         for finding in &mut self.findings {
@@ -303,13 +304,13 @@ impl ValidationReport {
         had_some
     }
 
-    /// What a row says; nothing where another version of the program wrote it otherwise.
+    /// Decodes a stored row; `None` if another version of the program wrote an incompatible one.
     pub(crate) fn from_row(row: &ReportRow) -> Option<ValidationReport> {
         serde_json::from_str(&row.body).ok()
     }
 }
 
-/// Times as whole milliseconds since 1970.
+/// Encodes times as whole milliseconds since 1970.
 mod millis {
     use super::{Deserialize as _, Deserializer, Serializer, UnixMillis};
 
@@ -325,7 +326,7 @@ mod millis {
     }
 }
 
-/// Severities by their names.
+/// Encodes severities by name.
 pub(super) mod severity {
     use serde::de::Error as _;
 
@@ -352,7 +353,7 @@ pub(super) mod severity {
 pub(crate) mod tests {
     use super::*;
 
-    /// A report that found these.
+    /// Returns a report with these findings.
     pub(crate) fn report_with_findings(
         version: &str,
         found: &[(&str, Severity, u64)],

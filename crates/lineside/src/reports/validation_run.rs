@@ -1,4 +1,4 @@
-//! One look at one version: on a thread of its own, with a limit of time and memory.
+//! A validation of one version, on a separate thread and within limits of time and memory.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -27,12 +27,12 @@ use crate::config::{ValidationConfig, format_duration};
 use crate::http::format_rfc3339;
 use crate::timeout::{Stopwatch, run_within};
 
-/// Findings of one kind that are kept.
+/// Maximum number of stored findings of one code.
 const SAMPLES: usize = 100;
-/// What is said of bytes that are no schedule.
+/// The summary of the finding that the data is not a schedule.
 const UNREADABLE: &str = "The newest version cannot be read as a schedule. The one before it is served on, if there is one.";
 
-/// What a look is about.
+/// The input of a validation.
 struct ValidationTask {
     feed: String,
     body: Arc<VersionBody>,
@@ -43,7 +43,7 @@ struct ValidationTask {
     memory: u64,
 }
 
-/// The bytes of a version, and what it is known by. They may be hundreds of megabytes: who asks first hashes them, off the
+/// The bytes of a version and their hash. They may be hundreds of megabytes, so the first caller hashes them, off the
 /// runtime's threads.
 struct VersionBody {
     bytes: Bytes,
@@ -60,7 +60,7 @@ impl VersionBody {
     }
 }
 
-/// Holds a version of a feed against the rules; nothing if it is gone meanwhile.
+/// Validates a version of a feed; returns `None` if the feed or the version is gone.
 pub(super) async fn validate_version(
     app: &App,
     id: &FeedId,
@@ -87,7 +87,7 @@ pub(super) async fn validate_version(
         },
     };
     let took_ms = to_millis(watch.elapsed());
-    // The version is known all the same, also where the look did not come to it.
+    // A report needs the version's hash even if the validation did not compute it.
     let version = tokio::task::spawn_blocking(move || body.version_hash()).await.ok()?;
     let subject = ReportSubject::Dataset { version, tag, refused };
     let mut report = ValidationReport::empty_report(id.to_string(), subject, at);
@@ -95,7 +95,7 @@ pub(super) async fn validate_version(
     Some(report)
 }
 
-/// Begins to look, on a thread of its own.
+/// Starts the validation on a separate thread.
 fn spawn_validation(
     task: ValidationTask,
     permit: OwnedPermit,
@@ -105,7 +105,7 @@ fn spawn_validation(
     let (reply, done) = oneshot::channel();
     let work = move || {
         let report = task.run_rules(&progress, &watch);
-        // The slot is taken until the look has ended, also where nobody waits for it any more: soon after it was stopped.
+        // The slot stays taken until the thread ends, even after a timeout: soon after the cancellation.
         drop(permit);
         let _: Result<(), ValidationReport> = reply.send(report);
     };
@@ -160,7 +160,7 @@ impl ValidationTask {
         })
     }
 
-    /// Looks. Takes as long as that takes.
+    /// Runs the validation. Blocks for as long as that takes.
     fn run_rules(self, progress: &CheckProgress, watch: &Stopwatch) -> ValidationReport {
         let bytes = &self.body.bytes;
         let version = self.body.version_hash();
@@ -191,7 +191,7 @@ impl ValidationTask {
 }
 
 impl ValidationReport {
-    /// That nothing was found so far.
+    /// Returns a report without findings.
     fn empty_report(feed: String, subject: ReportSubject, at: UnixMillis) -> ValidationReport {
         ValidationReport {
             feed,
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::job_queue::JobQueue;
 
-    /// A schedule of a hundred thousand calls.
+    /// Returns a schedule with a hundred thousand stop times.
     fn schedule() -> Bytes {
         let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
         archive.start_file("stop_times.txt", SimpleFileOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Looks at all schedules once a second, and has new versions held against the rules.
+//! Checks all schedules once a second and validates new versions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,26 +18,26 @@ use crate::app::App;
 use crate::timeout::sleep_for;
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Earlier reports of a feed that are looked through for the version before.
+/// Number of earlier reports of a feed in which the previous version is searched.
 const EARLIER: usize = 8;
 
-/// What of a feed was looked at, or is about to be.
+/// The versions of a feed that are validated or queued.
 #[derive(Debug, Default)]
 struct SeenVersions {
-    /// The hash of the version that was served.
+    /// The hash of the served version.
     served: Option<u128>,
-    /// The hash of the bytes that were refused.
+    /// The hash of the rejected bytes.
     refused: Option<u64>,
 }
 
 struct ValidationScheduler {
     app: App,
     known: HashMap<FeedId, SeenVersions>,
-    /// A look has ended.
+    /// Notified when a validation ends.
     ended: Arc<Notify>,
 }
 
-/// Has each new version of a schedule held against the rules, until the server stops.
+/// Validates each new version of a schedule, until the server stops.
 pub(crate) async fn run_scheduler(app: App) {
     app.reports().queue.set_concurrency(app.config().validation.slots);
     let mut watch =
@@ -91,7 +91,7 @@ impl ValidationScheduler {
         self.reports().queue.push(feed.id().clone(), version, most)
     }
 
-    /// Takes up what an earlier process has found, once.
+    /// Restores the report of an earlier process, once.
     async fn restore_reports(&mut self, feed: &Feed) {
         if self.known.contains_key(feed.id()) {
             return;
@@ -110,7 +110,8 @@ impl ValidationScheduler {
         self.known.insert(feed.id().clone(), known);
     }
 
-    /// Has the version that is served looked at, if that was not done yet, or if the one after it came to nothing.
+    /// Queues the served version, if it is not validated yet, or if a later version was rejected and the feed serves it
+    /// again.
     fn queue_served_version(&mut self, feed: &Feed) {
         let Some(held) = feed.current().filter(|held| held.snapshot().format.is_schedule()) else {
             return;
@@ -134,7 +135,7 @@ impl ValidationScheduler {
         }
     }
 
-    /// Begins as many looks as there are slots for.
+    /// Starts as many validations as there are free slots.
     fn start_validations(&self) {
         while let Some((feed, version, permit)) = self.reports().queue.start_next_job() {
             let ended = Arc::clone(&self.ended);
@@ -143,7 +144,8 @@ impl ValidationScheduler {
     }
 }
 
-/// The hash of the version that a report is about, if it need not be made again: this validator made it, and to its end.
+/// Returns the hash of a report's version, if the report is complete and of this validator version, so that it need not
+/// be repeated.
 fn reusable_version(report: &ValidationReport) -> Option<u128> {
     let is_good = report.is_conclusive() && report.validator == env!("CARGO_PKG_VERSION");
     match &report.subject {
@@ -171,7 +173,7 @@ async fn run_validation(
     ended.notify_one();
 }
 
-/// Compares a report with the one before, has it kept, and shows it.
+/// Compares a report with the previous one, stores it, and publishes it.
 async fn finish_report(app: &App, feed: &FeedId, mut report: ValidationReport) {
     for fault in &report.faults {
         tracing::error!(%feed, rule = fault.rule, "a rule broke off: {}", fault.message);
@@ -188,8 +190,8 @@ async fn finish_report(app: &App, feed: &FeedId, mut report: ValidationReport) {
     app.reports().publish_report(app.hub(), report);
 }
 
-/// Whether what is different between the two is due to the data: the one before was served, they are on two
-/// versions that could be read, and one validator made both, as another one may have other rules.
+/// Returns true if differences between the reports are due to the data: the previous version was served and fully
+/// validated, the versions differ, and the same validator version made both.
 fn is_comparable(before: &ValidationReport, report: &ValidationReport) -> bool {
     before.is_complete()
         && !before.subject.is_rejected()
@@ -197,7 +199,7 @@ fn is_comparable(before: &ValidationReport, report: &ValidationReport) -> bool {
         && before.validator == report.validator
 }
 
-/// The last report that this one is compared with.
+/// Returns the latest report that this one is compared with.
 async fn find_previous_report(
     app: &App,
     feed: &FeedId,

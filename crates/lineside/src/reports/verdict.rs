@@ -1,24 +1,24 @@
-//! What the latest report on a feed comes to in one word, for lists of many feeds.
+//! The one-word result of a feed's latest report, for lists of many feeds.
 
 use super::validation_report::ReportSummary;
 
-/// In one word.
+/// The one-word result of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReportVerdict {
-    /// There are errors, or it cannot be read at all.
+    /// There are errors, or the data cannot be read at all.
     Errors,
     /// There are warnings and no errors.
     Warnings,
-    /// There are neither.
+    /// There are no errors and no warnings.
     None,
-    /// Nothing was looked at, or not to the end, so that there may be errors.
+    /// There is no report or an incomplete one, so that there may be errors.
     Unknown,
 }
 
 impl ReportVerdict {
     pub(crate) const ALL: [Self; 4] = [Self::Errors, Self::Warnings, Self::None, Self::Unknown];
 
-    /// Of a feed with this report, or with none.
+    /// Returns the verdict of a feed with this report, or without one.
     pub(crate) fn from_summary(brief: Option<&ReportSummary>) -> Self {
         match brief {
             Some(brief) if !brief.is_conclusive() => Self::Unknown,
@@ -30,7 +30,7 @@ impl ReportVerdict {
         }
     }
 
-    /// In addresses.
+    /// Returns the word used in addresses.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Errors => "errors",

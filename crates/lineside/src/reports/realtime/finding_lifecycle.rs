@@ -1,7 +1,7 @@
-//! What has been wrong with a feed's messages, and since when.
+//! The times and counts of each code in a feed's messages.
 //!
-//! What comes and goes is damped: a code stands once so many messages in a row have it, and it has gone once so many in a
-//! row have it not. Who is to be told hears of what stands.
+//! Findings are debounced: a code becomes active after [`COMES`] consecutive messages with it, and clears after
+//! [`GOES`] without it. Notifications use the active codes.
 
 use std::collections::BTreeMap;
 
@@ -10,56 +10,56 @@ use serde::{Deserialize, Serialize};
 
 use super::super::validation_report::severity;
 
-/// Messages in a row that have a code when it begins to stand,
+/// Number of consecutive messages with a code that make it active.
 const COMES: u32 = 3;
-/// and that have it not when it has gone.
+/// Number of consecutive messages without a code that clear it.
 const GOES: u32 = 10;
-/// Messages of a feed within which a code was there from the start, which is no news; so it is with the first ones that
-/// another validator looks at.
+/// Number of a feed's first messages whose codes were there from the start and so are not news; likewise after a change
+/// of the validator's version.
 const START: u64 = 5;
 
-/// What has been wrong with a feed's messages.
+/// The history of codes in a feed's messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FindingLifecycle {
-    /// Messages that were looked at.
+    /// Number of checked messages.
     pub(crate) messages: u64,
-    /// Of these, those for which the time did not suffice.
+    /// Number of those whose check was cut short.
     pub(crate) cut_short: u64,
-    /// How often one that stayed the same was asked again how old it is.
+    /// Number of age checks of unchanged messages.
     #[serde(default)]
     pub(crate) again: u64,
-    /// The first looks, of either kind, that another validator took.
+    /// Number of messages and age checks that another validator version made.
     #[serde(default)]
     by_others: u64,
-    /// Each code that was ever found. There are no more than there are rules.
+    /// Each code that was ever found. There are at most as many as rules.
     pub(crate) codes: BTreeMap<String, CodeLifecycle>,
 }
 
-/// When a code was found.
+/// The history of a code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CodeLifecycle {
     #[serde(with = "severity")]
     pub(crate) severity: Severity,
-    /// When it was found first, and last: milliseconds since 1970.
+    /// Times of the first and the last finding, in milliseconds since 1970.
     pub(crate) first: i64,
     pub(crate) last: i64,
-    /// Messages that had it.
+    /// Number of messages with the code.
     pub(crate) messages: u64,
-    /// Since when it stands; none while it does not.
+    /// Time since which the code is active; `None` if it is not.
     pub(crate) standing: Option<i64>,
-    /// The last message that was looked at is one of them.
+    /// True if the last checked message has the code.
     #[serde(default)]
     is_in_last: bool,
-    /// It was there when the feed was first looked at.
+    /// True if the feed had the code from the start.
     from_start: bool,
-    /// Messages in a row that had it, or that had it not.
+    /// Numbers of consecutive messages with and without the code.
     hits: u32,
     misses: u32,
 }
 
 impl FindingLifecycle {
-    /// Takes down what a message had. One that was not looked at to the end says nothing of what it has not. Tells whether
-    /// anything else stands than before.
+    /// Records the findings in a message. An incomplete check does not clear codes. Returns true if the active codes
+    /// changed.
     pub(super) fn add_message(&mut self, notices: &Notices, at: i64, is_whole: bool) -> bool {
         self.messages += 1;
         self.cut_short += u64::from(!is_whole);
@@ -67,13 +67,13 @@ impl FindingLifecycle {
         self.record_notices(notices, at, |_| is_whole)
     }
 
-    /// Takes down another look at the last message, at which only these codes were asked. For what stands it counts as a message.
+    /// Records another check of the last message for these codes only. It counts like a message for debouncing.
     pub(super) fn add_recheck(&mut self, asked: &[&str], notices: &Notices, at: i64) -> bool {
         self.again += 1;
         self.record_notices(notices, at, |code| asked.contains(&code))
     }
 
-    /// `is_asked` says of a code that was not found whether it would have been.
+    /// Records findings. `is_asked` returns true if the check would have found a code.
     fn record_notices(
         &mut self,
         notices: &Notices,
@@ -117,8 +117,8 @@ impl FindingLifecycle {
         is_changed
     }
 
-    /// Goes on with what an earlier process has found. Where another validator found it, what is there and was not is no news:
-    /// the rules may be others.
+    /// Merges the history of an earlier process. If another validator version made it, codes of the next messages are
+    /// not news, because the rules may differ.
     pub(super) fn resume_from(&mut self, earlier: FindingLifecycle, is_same_validator: bool) {
         let looks = earlier.messages + earlier.again;
         self.by_others = if is_same_validator { earlier.by_others } else { looks };
@@ -142,7 +142,7 @@ impl FindingLifecycle {
         }
     }
 
-    /// The errors that stand and were not there from the start.
+    /// Returns the active error codes that the feed did not have from the start.
     pub(super) fn new_errors(&self) -> impl Iterator<Item = &str> {
         let is_news = |seen: &CodeLifecycle| {
             seen.severity == Severity::Error && seen.standing.is_some() && !seen.from_start
@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// Notices with these codes.
+    /// Returns notices with these codes.
     fn found(codes: &[&str]) -> Notices {
         let mut notices = Notices::new(1);
         for kind in notice_kinds().filter(|kind| codes.contains(&kind.code)) {
@@ -170,7 +170,7 @@ mod tests {
         presence.new_errors().collect()
     }
 
-    /// A feed that was well for a while.
+    /// Returns the history of a feed without findings.
     fn well() -> FindingLifecycle {
         let mut presence = FindingLifecycle::default();
         (0..20).for_each(|at| {
@@ -251,7 +251,7 @@ mod tests {
         presence.resume_from(serde_json::from_str(&text).unwrap(), true);
         let seen = &presence.codes["E003"];
         assert_eq!((presence.messages, seen.first, seen.last, seen.messages), (24, 100, 200, 4));
-        // What the last message of the earlier process had, that of this one may not have.
+        // The last message of this process need not have the codes of the earlier process's last one.
         for messages in 0..2 {
             let mut presence = FindingLifecycle::default();
             (0..messages).for_each(|at| _ = presence.add_message(&found(&[]), at, true));

@@ -1,8 +1,7 @@
-//! A GBFS system as it was some time before, for what shows only over time: vehicles that have the same id after a trip.
+//! An earlier state of a GBFS system, for rules on changes over time: vehicles that keep their id after a trip.
 //!
-//! Who rents a vehicle takes it out of the files, and brings it back half an hour later, somewhere else. So the state that stands
-//! for the time before is not the last one, but one that is half an hour to an hour old, as soon as there is one so old; until
-//! then it is the first one that was looked at.
+//! A rented vehicle leaves the files and returns, perhaps half an hour later, elsewhere. So the earlier state is not
+//! the last one but one that is half an hour to an hour old, or the first one until there is one so old.
 
 use std::time::Duration;
 
@@ -10,19 +9,19 @@ use bytes::Bytes;
 use lineside_sync::UnixMillis;
 use lineside_validate::rules::gbfs::is_compared_file;
 
-/// Bytes of the files that are held of a state.
+/// Maximum size of the files of a held state, in bytes.
 const HELD_BYTES_MAX: usize = 16 << 20;
-/// How far apart the states are that are held: most trips take less.
+/// Time between the held states: most trips are shorter.
 const APART: Duration = Duration::from_secs(30 * 60);
 
-/// The states of a system that are held: two of them.
+/// The held states of a system: at most two.
 #[derive(Debug, Default)]
 pub(super) struct GbfsHistory {
     earlier: Option<GbfsState>,
     later: Option<GbfsState>,
 }
 
-/// What a system said at a time, as far as it is compared.
+/// The compared files of a system at one time.
 #[derive(Debug)]
 struct GbfsState {
     at: UnixMillis,
@@ -30,12 +29,12 @@ struct GbfsState {
 }
 
 impl GbfsHistory {
-    /// The files with which those of now are compared; none before the first look has ended.
+    /// Returns the files to compare with; none before the first check has ended.
     pub(super) fn previous_files(&self) -> &[(String, Bytes)] {
         self.earlier.as_ref().map_or(&[], |state| &state.files)
     }
 
-    /// Takes down what was looked at, if it is time for that.
+    /// Records the files of a check, if the last state is old enough.
     pub(super) fn record_files(&mut self, files: &[(String, Bytes)], at: UnixMillis) {
         let latest = self.later.as_ref().or(self.earlier.as_ref());
         if latest.is_some_and(|state| state.at > at - APART) {
@@ -65,7 +64,7 @@ mod tests {
         vec![file("station_status", "{}"), file("vehicle_status", vehicles)]
     }
 
-    /// What is compared after a look each so many minutes, each with what is there at the time.
+    /// Returns the compared state after a check in each of these minutes, each with the vehicle of its minute.
     fn compared(minutes: &[i64]) -> String {
         let mut before = GbfsHistory::default();
         assert!(before.previous_files().is_empty());

@@ -1,7 +1,7 @@
-//! GBFS systems: what all files of one say is held against the rules as soon as some of it is new.
+//! Validates the files of a GBFS system together, as soon as some of them are new.
 //!
-//! The files of a system come at times of their own, and what one names is in another. So they are looked at together, one system
-//! after the other, and after a pause that leaves most of a core to others. Nobody's poll waits for it.
+//! The files of a system arrive at different times, and refer to each other. So they are checked together, one system
+//! after the other, with pauses that leave most of a core to other work. No poll waits for a check.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,27 +18,27 @@ use super::{FoundNotices, LatestCheck, MessageChecks};
 use crate::check::{estimate_json_memory, gbfs_rows};
 use crate::timeout::Stopwatch;
 
-/// How long a system is left alone between two looks at least,
+/// Minimum pause between two checks of a system.
 const PAUSE_MIN: Duration = Duration::from_secs(10);
-/// and how many times as long as the look took.
+/// Minimum pause as a multiple of the last check's duration.
 const PAUSE_TIMES: u32 = 20;
-/// How long one is left alone that says nothing new: what it says becomes older all the same.
+/// Maximum pause for an unchanged system, whose data still becomes older.
 const PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
-/// What the discovery file is called.
+/// The name of the discovery file.
 const DISCOVERY: &str = "gbfs";
 
-/// What is remembered of a system.
+/// The state of a system's checks.
 #[derive(Debug, Default)]
 pub(super) struct SystemCheckState {
-    /// When it was looked at last, if it was.
+    /// The last check; `None` before the first.
     last: Option<LastSystemCheck>,
     before: GbfsHistory,
 }
 
-/// When a system was looked at last.
+/// The last check of a system.
 #[derive(Debug)]
 struct LastSystemCheck {
-    /// The hash of what was looked at.
+    /// The hash of the checked files.
     files: u64,
     ended: Stopwatch,
     took: Duration,
@@ -46,7 +46,7 @@ struct LastSystemCheck {
 
 /// The files of a system.
 struct SystemSnapshot {
-    /// Those of each language, the first one's first.
+    /// The files of each language, the first language first.
     languages: Vec<LanguageSnapshot>,
     hash: u64,
 }
@@ -54,20 +54,20 @@ struct SystemSnapshot {
 /// The files of a system in one language.
 #[derive(Default)]
 struct LanguageSnapshot {
-    /// As the discovery file has it; empty of the first one.
+    /// The language in the discovery file; empty for the first one.
     name: String,
     read: Vec<(String, Bytes)>,
-    /// When each was given by its source last.
+    /// Time of each file's last successful poll.
     given: Vec<(String, UnixMillis)>,
     unread: Vec<(String, String)>,
-    /// Those that are those of the first one.
+    /// The names of files that are also the first language's.
     shared: Vec<String>,
-    /// Those that the first one lists.
+    /// The names of files that the first language lists.
     first: Vec<String>,
 }
 
 impl SystemSnapshot {
-    /// None before each of them was asked for.
+    /// Returns `None` until each file was polled.
     fn from_feed(feed: &Feed) -> Option<SystemSnapshot> {
         let parts = feed.gbfs_files();
         let discovery = feed.snapshot()?;
@@ -147,18 +147,19 @@ impl LanguageSnapshot {
     }
 }
 
-/// Whether two languages have one file: of one address. Content does not tell: what says when it was made is the same in one
-/// second and another in the next, and counts would go up and down with it.
+/// Returns true if two languages list the same file, by its address. Equal content does not suffice: files that differ
+/// only in their timestamps are sometimes equal, so counts would vary.
 fn is_same_file(part: &GbfsFeedFile, other: &GbfsFeedFile) -> bool {
     part.name == other.name && part.feed.config().url == other.feed.config().url
 }
 
-/// Bytes that files take at most as values.
+/// Returns an upper bound of the memory of parsed files, in bytes.
 fn estimate_memory(files: &[(String, Bytes)]) -> u64 {
     files.iter().map(|(_, body)| estimate_json_memory(body)).fold(0, u64::saturating_add)
 }
 
-/// The files before these, if there is room for both in so many bytes of memory: a look without them says more than none.
+/// Returns the earlier files if both fit into `memory` bytes, else none: a check without them still finds more than no
+/// check.
 fn comparable_files<'a>(
     files: &[(String, Bytes)],
     before: &'a [(String, Bytes)],
@@ -169,8 +170,8 @@ fn comparable_files<'a>(
 }
 
 impl MessageChecks {
-    /// Looks at a system if something of it is new and it was left alone for long enough. A look that takes as long as one at a
-    /// schedule may is cut short; one at whose time the server `is_ending` says nothing.
+    /// Checks a system if it has changed and its pause is over. The check is cut short after the time limit of a
+    /// schedule's validation. If `is_ending` interrupts it, it reports nothing.
     pub(super) fn check_system(&self, feed: &Feed, now: UnixMillis, is_ending: &dyn Fn() -> bool) {
         if self.limits.message_time.is_zero() {
             return;
@@ -191,7 +192,7 @@ impl MessageChecks {
             return;
         }
         let watch = Stopwatch::start();
-        // One at which the look breaks off is left alone, too.
+        // Recorded first, so that a system whose check panics is paused too.
         let begun = LastSystemCheck { files: files.hash, ended: watch, took: Duration::ZERO };
         *last = Some(begun);
         let mut found = FoundNotices::new();
@@ -201,7 +202,7 @@ impl MessageChecks {
                 found.is_cut_short = true;
                 continue;
             }
-            // What stays over time is asked once, in the first.
+            // Rules on changes over time run once, for the first language.
             let before = if n == 0 { before.previous_files() } else { &[] };
             let before = comparable_files(&language.read, before, self.limits.memory);
             let system = language.to_system(before, now);

@@ -1,9 +1,10 @@
-//! Messages of real time, held against the rules as they pass.
+//! Validates real-time messages as they pass.
 //!
-//! Ingest hands each message over once it is published, and the feed's next poll waits for the look, which has a budget of
-//! time. The `shelf` has the schedule prepared, `presence` remembers since when each code is there, and once a second
-//! `telling` makes reports of what is new and has them kept. Messages of SIRI are held against rules of their own (`siri`),
-//! and then what they come to as those of GTFS-Realtime are. GBFS systems are looked at as a whole (`systems`).
+//! Ingest passes each message on once it is published, and the feed's next poll waits for the check, which has a time
+//! limit. `prepared_schedules` prepares the schedule, `finding_lifecycle` tracks the times of each code, and once a
+//! second `reporter` creates and stores reports of new findings. SIRI messages are validated by SIRI's own rules
+//! (`siri_messages`), and then like the GTFS-Realtime that they are converted to. GBFS systems are validated as a whole
+//! (`gbfs_systems`).
 
 mod staleness;
 mod gbfs_history;
@@ -48,18 +49,18 @@ use crate::timeout::Stopwatch;
 pub(crate) use self::finding_lifecycle::{CodeLifecycle, FindingLifecycle};
 pub(crate) use self::reporter::run_reporter;
 
-/// Findings of one kind that are kept.
+/// Maximum number of samples of one code.
 const SAMPLES: usize = 20;
-/// After how many seconds it is taken down anew that a feed tells of trips whose messages are not looked at.
+/// Seconds after which it is noted again that a feed has trips, while its messages are not checked.
 const TOLD_ANEW_S: i64 = 3_600;
-/// Memory of the records of a message that is held, decoded, until the next one comes, in bytes: half of what the largest
-/// takes that is read at all. The one after a larger one is judged without it, and so are others.
+/// Maximum memory of a decoded message that is held until the next one, in bytes: half of the limit of decoding. After
+/// a larger one, the next message and other feeds are checked without it.
 const HELD_RECORD_BYTES_MAX: usize = 256 << 20;
 
-/// Polls of a feed within which its message says how things are now, if `late_after` is less.
+/// Minimum number of polls for which a message counts as current, if `late_after` is less.
 const FRESH_POLLS: u32 = 3;
 
-/// Looks at messages, and remembers what was found.
+/// Checks messages, and holds their findings.
 #[derive(Debug, Default)]
 pub(crate) struct MessageChecks {
     limits: ValidationConfig,
@@ -69,72 +70,73 @@ pub(crate) struct MessageChecks {
     cut_short: AtomicU64,
 }
 
-/// How many messages were looked at, and for how many of them the time did not suffice.
+/// Number of checked messages, and of those whose time was insufficient.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageCheckCounts {
     pub(crate) looked: u64,
     pub(crate) cut_short: u64,
 }
 
-/// One feed.
+/// The messages of one feed.
 #[derive(Debug, Default)]
 struct FeedMessages {
-    /// Its last message.
+    /// The last message.
     previous: Mutex<Option<Arc<FeedMessage>>>,
-    /// Until when that says how things are now: on the clock of the feed's data, in seconds since 1970.
+    /// Time until which the last message counts as current: on the clock of the feed's data, in seconds since 1970.
     fresh_until: AtomicI64,
-    /// One that waits for its schedule to be prepared.
+    /// A message that waits until its schedule is prepared.
     waiting: Mutex<Option<WaitingMessage>>,
-    /// What was found in messages of SIRI that are not judged as a whole yet.
+    /// The findings in SIRI messages that are not validated as a whole yet.
     gathered: Mutex<Option<GatheredMessages>>,
-    /// What is remembered of a GBFS system.
+    /// The state of a GBFS system's checks.
     system: Mutex<SystemCheckState>,
     look: Mutex<MessageFindings>,
 }
 
-/// A message that waits.
+/// A message that waits for its schedule.
 #[derive(Debug)]
 struct WaitingMessage {
     body: Bytes,
     at: UnixMillis,
-    /// When it was received, on the clock of the feed's data, in seconds since 1970.
+    /// Time of receipt, on the clock of the feed's data, in seconds since 1970.
     received: i64,
 }
 
-/// What is known of a feed's messages.
+/// The findings in a feed's messages.
 #[derive(Debug, Default)]
 struct MessageFindings {
     history: MessageHistory,
     presence: FindingLifecycle,
     latest: Option<LatestCheck>,
-    /// Something was found since it was last told,
+    /// True if there are new findings since the last report.
     is_new: bool,
-    /// and other codes stand than then.
+    /// True if other codes are active than at the last report.
     is_other: bool,
-    /// When a message last told of a trip or a vehicle, in seconds since 1970 on the clock of the feed's data; 0 if none did.
+    /// Time of the last message with a trip or a vehicle, in seconds since 1970 on the clock of the feed's data; 0 if
+    /// there was none.
     told_at: i64,
-    /// When that was asked last of one that was not looked at.
+    /// Time at which this was last examined for a message that was not checked.
     asked_at: i64,
-    /// Of the message that is held, when its age was judged last.
+    /// The last age check of the held message.
     judged: Option<AgeCheck>,
 }
 
-/// The last look.
+/// The latest check.
 #[derive(Clone, Debug)]
 struct LatestCheck {
     at: UnixMillis,
     took: Duration,
-    /// What it was held against: the SHA-256 of the schedule.
+    /// The SHA-256 of the schedule used.
     schedule: Option<Arc<str>>,
     trips: MatchRate,
     notices: Notices,
-    /// The records that the first findings are about.
+    /// The records of the first findings.
     rows: Vec<RawRow>,
     errors: Vec<SystemError>,
     is_cut_short: bool,
-    /// It was held against the rules without a schedule, as it belongs to none.
+    /// True if only the rules without a schedule ran, because the feed has none.
     lacks_schedule: bool,
-    /// Why it was not looked at.
+    /// The reason why the message was not checked.
     refusal: Option<Arc<str>>,
 }
 
@@ -163,7 +165,7 @@ impl LatestCheck {
 }
 
 impl MessageFindings {
-    /// Takes down what was found.
+    /// Records a check.
     fn record_check(&mut self, latest: LatestCheck) {
         for error in &latest.errors {
             tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
@@ -175,29 +177,31 @@ impl MessageFindings {
     }
 }
 
-/// What a report says of messages besides the findings.
+/// The details of a report on messages, besides the findings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RealtimeDetails {
-    /// The SHA-256 of the schedule that they were held against.
+    /// The SHA-256 of the schedule used.
     pub(crate) schedule: String,
-    /// There is none that they belong to, so what needs one was not asked.
+    /// True if the feed has no schedule, so that rules which need one did not run.
     pub(crate) without_schedule: bool,
-    /// These are no messages, but the files of a GBFS system.
+    /// True if the report is on the files of a GBFS system, not on messages.
     pub(crate) is_system: bool,
-    /// Trips that the last message names as the schedule's, and how many of them it has.
+    /// Number of trips in the last message that should be in the schedule, and of those that are.
     pub(crate) named_trips: u64,
     pub(crate) matched_trips: u64,
-    /// When a message last named trips, in seconds since 1970 on the clock of the feed's data; 0 if none did.
+    /// Time of the last message that names trips, in seconds since 1970 on the clock of the feed's data; 0 if there was
+    /// none.
     pub(crate) trips_named_at: i64,
-    /// When one last told of a trip or a vehicle, whatever the schedule has of it, likewise.
+    /// Time of the last message with a trip or a vehicle, in or out of the schedule, in the same form.
     pub(crate) told_at: i64,
-    /// Since when each code is there.
+    /// The times of each code.
     pub(crate) presence: FindingLifecycle,
 }
 
 impl MessageChecks {
-    /// `limits` says what a look may cost; `store` keeps versions of schedules, if there is one.
+    /// Creates the checks. `limits` limits the resources of a check; `store` has versions of schedules, if there is
+    /// one.
     pub(crate) fn new(limits: &ValidationConfig, store: Weak<Store>) -> Self {
         Self { limits: limits.clone(), shelf: PreparedScheduleCache::new(store), ..Self::default() }
     }
@@ -211,7 +215,7 @@ impl MessageChecks {
         Arc::clone(self.feeds.lock().entry(feed.clone()).or_default())
     }
 
-    /// What the first report on a feed's messages waits for; none if they are not looked at.
+    /// Returns the work that the first report on a feed's messages waits for; `None` if they are not checked.
     pub(super) fn report_prerequisite(&self, feed: &FeedId) -> Option<ReportPrerequisite> {
         if self.limits.message_time.is_zero() {
             return None;
@@ -221,8 +225,8 @@ impl MessageChecks {
         Some(if waits { ReportPrerequisite::Schedule } else { ReportPrerequisite::Message })
     }
 
-    /// The last messages of the network's other feeds that say how things are now, at `now` in seconds since 1970. Alerts hold
-    /// until they are taken back.
+    /// Returns the last messages of the network's other feeds that are current at `now`, in seconds since 1970. Alerts
+    /// stay current until they are withdrawn.
     fn other_messages(&self, network: &Network, feed: &FeedId, now: i64) -> Vec<Arc<FeedMessage>> {
         let feeds = self.feeds.lock();
         let others = network.feed_ids().iter().filter(|id| *id != feed);
@@ -230,7 +234,7 @@ impl MessageChecks {
         places.filter_map(|place| place.fresh_message(now)).collect()
     }
 
-    /// Lets go of feeds that are gone.
+    /// Removes deleted feeds.
     fn retain(&self, is_there: impl Fn(&FeedId) -> bool) {
         self.feeds.lock().retain(|id, _| is_there(id));
         self.shelf.retain(is_there);
@@ -265,7 +269,7 @@ impl MessageObserver for MessageChecks {
 }
 
 impl MessageChecks {
-    /// Looks at a message, or has it wait for its schedule.
+    /// Checks a message, or keeps it until its schedule is prepared.
     fn check_message(&self, feed: &Feed, message: WaitingMessage) {
         let (network, place) = (feed.network(), self.feed_messages(feed.id()));
         let schedule = match self.schedule_for(feed, &network) {
@@ -282,7 +286,7 @@ impl MessageChecks {
                 return place.record_refusal(refusal, message.at, asked, tells);
             }
         };
-        // What waited is older.
+        // A waiting message is older than this one.
         drop(place.waiting.lock().take());
         let watch = Stopwatch::start();
         let WaitingMessage { body, at, received } = message;
@@ -299,8 +303,8 @@ impl MessageChecks {
         place.look.lock().judged = Some(AgeCheck::for_status(at, &feed.status(), scope));
     }
 
-    /// Holds a message against the rules, and has earlier versions of the schedule read where it is not about the one in use.
-    /// Tells whether the time did not suffice.
+    /// Validates a message, and reads earlier versions of the schedule if it does not refer to the current one. Returns
+    /// true if the time was insufficient.
     fn validate_message(
         &self,
         network: &Network,
@@ -316,21 +320,21 @@ impl MessageChecks {
         taken.is_cut_short
     }
 
-    /// What a feed's messages are held against: nothing so far if it is being prepared, and what has nothing in it where no schedule
-    /// belongs to the feed. Else why it cannot be prepared.
+    /// Returns the schedule for a feed's messages: `Ok(None)` while it is being prepared, and an empty one if the feed
+    /// has none. Returns the reason as an error if it cannot be prepared.
     fn schedule_for(
         &self,
         feed: &Feed,
         network: &Network,
     ) -> Result<Option<ScheduleVersions>, Arc<str>> {
-        // A network has the name of its schedule; without one, of its only feed.
+        // A network is named after its schedule, or without one after its only feed.
         if network.feed_ids().first() == Some(feed.id()) {
             return Ok(Some(self.shelf.empty_schedule()));
         }
         self.shelf.get(network, &self.limits)
     }
 
-    /// Looks at what waited, where its schedule is prepared by now, and at what has been the same for long.
+    /// Checks a waiting message whose schedule is prepared, and the age of an unchanged message.
     fn recheck_feed(&self, feed: &Feed, place: &FeedMessages, at: UnixMillis) {
         let waiting = place.waiting.lock().take();
         if let Some(waiting) = waiting {
@@ -341,34 +345,34 @@ impl MessageChecks {
     }
 }
 
-/// A message with what it is held against.
+/// A message with the inputs of its validation.
 struct MessageInput<'a> {
     message: &'a FeedMessage,
     previous: Option<Arc<FeedMessage>>,
     others: Vec<Arc<FeedMessage>>,
     schedule: ScheduleVersions,
-    /// Which rules are to the point.
+    /// The rules that apply.
     scope: RuleScope,
-    /// When it was received, on the clock of the feed's data, in seconds since 1970.
+    /// Time of receipt, on the clock of the feed's data, in seconds since 1970.
     received: i64,
 }
 
-/// What was found before a message is held against the rules.
+/// The findings before a message is validated.
 #[derive(Debug)]
 struct FoundNotices {
     notices: Notices,
-    /// The records that the first findings are about.
+    /// The records of the first findings.
     rows: Vec<RawRow>,
     errors: Vec<SystemError>,
     is_cut_short: bool,
 }
 
-/// What came of a look at a message, besides what was found.
+/// The result of a validation besides the findings.
 #[derive(Clone, Copy, Debug)]
 struct CheckOutcome {
-    /// The time did not suffice.
+    /// True if the time was insufficient.
     is_cut_short: bool,
-    /// Trips that it names as the schedule's, and how many of them that has.
+    /// Number of trips in the message that should be in the schedule, and of those that are.
     trips: MatchRate,
 }
 
@@ -378,14 +382,14 @@ impl FoundNotices {
         FoundNotices { notices, rows: Vec::new(), errors: Vec::new(), is_cut_short: false }
     }
 
-    /// The codes that were found, with samples.
+    /// Returns the codes of the findings, with samples.
     fn codes_with_samples(&self) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
         self.notices.iter().map(|found| (found.kind.code, found.samples.as_slice()))
     }
 }
 
 impl FeedMessages {
-    /// Keeps a feed's message until the next one comes.
+    /// Holds a feed's message until the next one.
     fn hold_message(&self, message: Option<Arc<FeedMessage>>, feed: &Feed, received: i64) {
         let (config, format) = (feed.config(), feed.format());
         let fresh_for =
@@ -401,14 +405,14 @@ impl FeedMessages {
         *self.previous.lock() = message;
     }
 
-    /// The feed's last message, if others may be held against it at that time.
+    /// Returns the feed's last message, if it is current for other feeds at that time.
     fn fresh_message(&self, now: i64) -> Option<Arc<FeedMessage>> {
         let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
         let said = self.previous.lock().clone();
         said.filter(|message| is_fresh || !has_trips_or_vehicles(message))
     }
 
-    /// Holds a message against the rules.
+    /// Validates a message.
     fn validate_input(
         &self,
         (asked, found): (MessageInput<'_>, FoundNotices),
@@ -430,7 +434,7 @@ impl FeedMessages {
         let subject = subject.with_history(Some(&look.history)).with_scope(scope);
         let FoundNotices { mut notices, rows, mut errors, mut is_cut_short } = found;
         let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
-        // It was found once, and is so for each message.
+        // The schedule's own findings apply to each message.
         let mut of_schedule = Notices::clone(&schedule.notices);
         of_schedule.retain_kinds(|kind| scope.has_code(kind.code));
         notices.merge_notices(of_schedule);
@@ -449,16 +453,16 @@ impl FeedMessages {
             look.history.note_trips(received);
         }
         if has_trips_or_vehicles(message) {
-            // Not the later of the two: the clock may have been set back.
+            // Not the maximum: the clock may have been set back.
             look.told_at = received;
         }
-        // Not until this one is held.
+        // Set again once this message is held.
         look.judged = None;
         look.record_check(LatestCheck { lacks_schedule, ..latest });
         CheckOutcome { is_cut_short, trips }
     }
 
-    /// Remembers why messages are not looked at, and about when one was received that tells of trips.
+    /// Records why messages are not checked, and the approximate time of one with trips or vehicles.
     fn record_refusal(
         &self,
         refusal: Arc<str>,
@@ -472,7 +476,7 @@ impl FeedMessages {
             look.asked_at = if is_due { received } else { look.asked_at };
             is_due
         };
-        // That is known for days: no message need be decoded whole for it more often, and none while others wait for the look.
+        // This value matters for days, so messages are rarely decoded for it, and without holding the lock.
         let tells = is_due && tells_of_trips();
         let mut look = self.look.lock();
         if tells {
@@ -488,18 +492,19 @@ impl FeedMessages {
     }
 }
 
-/// Whether a message tells of a trip or a vehicle.
+/// Returns true if a message has a trip or a vehicle.
 fn has_trips_or_vehicles(message: &FeedMessage) -> bool {
     message.entity.iter().any(is_trip_or_vehicle)
 }
 
-/// Whether an entity does.
+/// Returns true if an entity is a trip update or a vehicle and not deleted.
 fn is_trip_or_vehicle(entity: &FeedEntity) -> bool {
     let is_told = entity.trip_update.is_some() || entity.vehicle.is_some();
     is_told && !entity.is_deleted()
 }
 
-/// The message, decoded whole, and whether it may be held. What of it cannot be decoded its feed's problems tell.
+/// Returns the decoded message, and true if it is small enough to hold. The feed's problems report the parts that
+/// cannot be decoded.
 fn decode_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
     let is_json = body.trim_ascii_start().starts_with(b"{");
     let within = |record_bytes: usize| {
@@ -511,8 +516,8 @@ fn decode_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
         };
         decoded.ok().map(|(message, _)| Arc::new(message))
     };
-    // One that is too large to be held is refused before it is decoded, so asking for it twice costs little; only in JSON, which
-    // nobody polls for its speed, it is decoded twice.
+    // Protobuf that is too large to hold is refused before it is decoded, so the second attempt costs little. Only
+    // JSON, which is rare in fast feeds, is decoded twice.
     let held = within(HELD_RECORD_BYTES_MAX).map(|message| (message, true));
     held.or_else(|| Some((within(FeedMessageLimits::default().record_bytes)?, false)))
 }
@@ -542,14 +547,14 @@ mod tests {
             let mut look = place.look.lock();
             told.push((look.told_at, std::mem::take(&mut look.is_new)));
         }
-        // What is known anew is kept, though the refusal is the same.
+        // A new time is stored even if the reason stays the same.
         let expected = [(0, true), (10_000, true), (10_000, false), (20_000, true), (15_000, true)];
         assert_eq!(told, expected, "the last one came after the clock was set back");
     }
 
     #[test]
     fn a_message_whose_records_are_large_is_looked_at_and_not_held() {
-        // Entities of nothing but an id, 1.7 KB each once they are decoded.
+        // Entities with only an id, 1.7 KB each in decoded form.
         let of_entities = |n: usize| {
             let body = [&b"\x0A\x05\x0A\x032.0"[..], &b"\x12\x03\x0A\x01a".repeat(n)].concat();
             decode_message(&body.into()).map(|(message, is_held)| (message.entity.len(), is_held))

@@ -1,4 +1,4 @@
-//! What tests of real time poll: one feed of a file, at a clock that goes on only where a test lets it.
+//! Polls a feed for tests of real-time data, with a simulated clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use lineside_sync::SimulatedClock;
 
 use crate::timeout::{Stopwatch, sleep_for};
 
-/// Polls the feed `id`, which lies in the file `name` of the folder, with these bytes, once a second.
+/// Polls a feed `id` once a second from the file `name` with these bytes.
 pub(super) fn poll_test_feed(
     (id, format): (&str, Format),
     (name, bytes): (&str, &[u8]),
@@ -48,7 +48,7 @@ pub(super) fn poll_test_feed(
     })
 }
 
-/// Lets the clock go on until there is something; the limit only ends a test that fails.
+/// Advances the clock until there is a value; the limit only ends a failing test.
 pub(super) async fn wait_until_some<T>(
     clock: &SimulatedClock,
     mut is_there: impl FnMut() -> Option<T>,

@@ -1,4 +1,4 @@
-//! Schedules as the rules over messages want them: prepared once for each version, on a thread of its own, and shared.
+//! Prepares schedules for the rules on messages: once for each version, on a separate thread. The result is shared.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,18 +24,18 @@ use crate::check::{describe_memory_excess, estimate_until_cancelled};
 use crate::config::{ValidationConfig, format_duration};
 use crate::timeout::cancel_after;
 
-/// A schedule, and the trips of the versions before it.
+/// A schedule, and the trips of its earlier versions.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduleVersions {
-    /// The SHA-256 of its bytes as they came; none where there is no schedule.
+    /// The SHA-256 of the original bytes; `None` without a schedule.
     pub(super) name: Option<Arc<str>>,
     pub(super) timetable: Arc<ScheduleIndex>,
-    /// What it alone gets wrong for messages.
+    /// Findings in the schedule alone that matter for messages.
     pub(super) notices: Arc<Notices>,
     pub(super) earlier: Vec<Earlier>,
 }
 
-/// A schedule that is prepared.
+/// A prepared schedule.
 #[derive(Debug)]
 struct PreparedSchedule {
     name: Arc<str>,
@@ -43,21 +43,21 @@ struct PreparedSchedule {
     notices: Arc<Notices>,
 }
 
-/// What is known of a network's schedule.
+/// The state of a network's schedule.
 #[derive(Debug)]
 struct NetworkSchedule {
-    /// The version as ingest names it.
+    /// The version's name in ingest.
     version: SmolStr,
-    /// None while it is prepared; else it, or why it cannot be.
+    /// `None` during the preparation; then the result, or the reason of a failure.
     prepared: Option<Result<PreparedSchedule, Arc<str>>>,
     earlier: VecDeque<Earlier>,
-    /// What the store keeps was asked for more of them.
+    /// True once earlier versions were requested from the store.
     is_recalled: bool,
-    /// Ends what is being read for it once nobody waits for that any more.
+    /// Cancels the reads for this version when it is dropped.
     stop: CancelOnDrop,
 }
 
-/// Stops when it is dropped.
+/// Cancels its token on drop.
 #[derive(Debug)]
 struct CancelOnDrop(CancelToken);
 
@@ -68,20 +68,21 @@ impl Drop for CancelOnDrop {
 }
 
 impl NetworkSchedule {
-    /// What the version in use is called, if more of the earlier ones are to be asked for.
+    /// Returns the current version's name, if earlier versions are still to be read.
     fn version_to_recall(&self) -> Option<&Arc<str>> {
         let prepared = self.prepared.as_ref()?.as_ref().ok()?;
         let is_wanted = !self.is_recalled && !self.stop.0.is_cancelled();
         (is_wanted && self.earlier.len() < EARLIER_MAX).then_some(&prepared.name)
     }
 
-    /// Ends what is being read for it, as there is another version: it is of none from now on, so that what comes of that is let go.
+    /// Cancels the reads for this version because it was replaced. The emptied version name makes later results be
+    /// discarded.
     fn cancel_reads(&mut self) {
         self.stop.0.cancel();
         self.version = SmolStr::default();
     }
 
-    /// What is before the version that takes its place.
+    /// Returns the earlier versions of the version that replaces this one.
     fn into_previous_versions(self) -> VecDeque<Earlier> {
         let mut earlier = self.earlier;
         if let Some(Ok(before)) = self.prepared {
@@ -91,29 +92,29 @@ impl NetworkSchedule {
         earlier
     }
 
-    /// Puts versions behind those that were there later.
+    /// Adds older versions.
     fn add_previous_versions(&mut self, versions: Vec<Earlier>) {
         self.earlier.extend(versions);
         self.earlier.truncate(EARLIER_MAX);
     }
 }
 
-/// The prepared schedules: one of each network that has real time.
+/// The prepared schedules: one of each network with real-time data.
 ///
-/// Bound: one is prepared at a time, or an earlier version read, and none that would take more memory meanwhile than one look at a
-/// schedule may, or longer; that ends also when the network is gone or has another version.
+/// Bound: one schedule is prepared or one earlier version read at a time, within the limits of time and memory of a
+/// schedule's validation. The work is cancelled when the network is gone or has another version.
 #[derive(Debug, Default)]
 pub(super) struct PreparedScheduleCache {
     networks: Arc<Mutex<HashMap<FeedId, NetworkSchedule>>>,
-    /// One is being prepared.
+    /// True while a schedule is being prepared.
     is_busy: Arc<AtomicBool>,
-    /// What keeps versions from before this process, if there is one.
+    /// The store with versions from before this process, if there is one.
     store: Weak<Store>,
-    /// What has nothing in it, for messages without a schedule.
+    /// An empty schedule, for messages without a schedule.
     nothing: OnceLock<Arc<ScheduleIndex>>,
 }
 
-/// Holds the right to prepare one.
+/// The exclusive right to prepare a schedule, until it is dropped.
 #[derive(Debug)]
 struct PreparationPermit(Arc<AtomicBool>);
 
@@ -130,18 +131,18 @@ impl Drop for PreparationPermit {
 }
 
 impl PreparedScheduleCache {
-    /// None yet.
+    /// Creates an empty cache.
     pub(super) fn new(store: Weak<Store>) -> Self {
         Self { store, ..Self::default() }
     }
 
-    /// What keeps things from before this process, if there is something that does.
+    /// Returns the store, if there is one.
     pub(super) fn store(&self) -> Option<Arc<Store>> {
         self.store.upgrade()
     }
 
-    /// The schedule of a network. If its version is not prepared yet, that begins, and there is none so far; where it cannot
-    /// be, why.
+    /// Returns the schedule of a network. Returns `Ok(None)` if there is none or its version is still being prepared,
+    /// which this call starts. Returns the reason as an error if it cannot be prepared.
     pub(super) fn get(
         &self,
         network: &Network,
@@ -164,11 +165,11 @@ impl PreparedScheduleCache {
             Some((_, None)) => return Ok(None),
             None => {}
         }
-        // What is busy may be the version before.
+        // The running preparation may be for the replaced version.
         if let Some(other) = networks.get_mut(network.id()) {
             other.cancel_reads();
         }
-        // Another one is being prepared: the next message asks again.
+        // While another schedule is being prepared, the next message tries again.
         let Some(busy) = PreparationPermit::try_acquire(&self.is_busy) else { return Ok(None) };
         let Some(zip) = ScheduleZip::from_network(network, &dataset.version) else {
             return Ok(None);
@@ -194,7 +195,7 @@ impl PreparedScheduleCache {
             let made = cancel_after(timeout, &stop, || prepare_schedule(&zip, memory, &stop));
             let made = made.unwrap_or_else(|| Err(timeout_message(timeout)));
             if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
-                // One that comes back is not before itself.
+                // A version that returns is not its own predecessor.
                 shelved.earlier.retain(|(name, _)| !made.as_ref().is_ok_and(|it| it.name == *name));
                 shelved.prepared = Some(made);
             }
@@ -206,20 +207,20 @@ impl PreparedScheduleCache {
         Ok(None)
     }
 
-    /// Has the trips of versions read that the store keeps from before this process, once for each version in use and where
-    /// there is room for more: for messages that are not about that one. To be called where that may block.
+    /// Reads the trip ids of stored versions from before this process, once for each current version and if there is
+    /// room, for messages that refer to an earlier version. Blocks.
     pub(super) fn recall_previous_versions(&self, network: &FeedId, limits: &ValidationConfig) {
         let (memory, timeout) = (limits.memory, limits.timeout);
         let mut networks = self.networks.lock();
         let Some(shelved) = networks.get_mut(network) else { return };
         let Some(current) = shelved.version_to_recall().cloned() else { return };
-        // Otherwise the next message asks again.
+        // Otherwise the next message tries again.
         let Some(busy) = PreparationPermit::try_acquire(&self.is_busy) else { return };
         shelved.is_recalled = true;
         let (version, earlier) = (shelved.version.clone(), shelved.earlier.clone());
         let stop = shelved.stop.0.clone();
         drop(networks);
-        // The thread below does without the store, which nobody closes while it is in use.
+        // The thread below must not hold the store, which could not be closed meanwhile.
         let Some(store) = self.store.upgrade() else { return };
         let held: Vec<&str> = earlier.iter().map(|(name, _)| &**name).collect();
         let kept = list_stored_versions(&store, network, (&current, &held));
@@ -240,7 +241,7 @@ impl PreparedScheduleCache {
         }
     }
 
-    /// What messages without a schedule are held against.
+    /// Returns the empty schedule, for messages without a schedule.
     pub(super) fn empty_schedule(&self) -> ScheduleVersions {
         let nothing = self.nothing.get_or_init(|| Arc::new(ScheduleIndex::empty_schedule()));
         let notices = Arc::new(Notices::new(0));
@@ -252,23 +253,23 @@ impl PreparedScheduleCache {
         }
     }
 
-    /// Lets go of networks that are gone.
+    /// Removes deleted networks.
     pub(super) fn retain(&self, is_there: impl Fn(&FeedId) -> bool) {
         self.networks.lock().retain(|id, _| is_there(id));
     }
 }
 
-/// A schedule to be prepared.
+/// A schedule to prepare.
 #[derive(Debug)]
 struct ScheduleZip {
-    /// It as a GTFS zip,
+    /// The GTFS zip.
     bytes: Bytes,
-    /// and as it came.
+    /// The original bytes.
     original: Bytes,
 }
 
 impl ScheduleZip {
-    /// A network's schedule, if it is of this version.
+    /// Returns a network's schedule, if it has this version.
     fn from_network(network: &Network, version: &str) -> Option<ScheduleZip> {
         let dataset = network.dataset()?;
         let held = network.schedule_feed()?.current()?;
@@ -281,7 +282,7 @@ impl ScheduleZip {
     }
 }
 
-/// What is said of one that was stopped. Nobody asks for one that is gone.
+/// Returns the message of a preparation that timed out. If the network is gone, nothing reads it.
 fn timeout_message(limit: Duration) -> Arc<str> {
     let limit = format_duration(limit);
     format!("its schedule took longer than {limit} to prepare, which is validation.timeout").into()
@@ -291,7 +292,7 @@ fn unreadable_message(error: &Error) -> Arc<str> {
     format!("its schedule cannot be read by the rules: {error}").into()
 }
 
-/// Takes seconds for a large one; nothing if it was stopped.
+/// Prepares a schedule, which takes seconds for a large one; returns `None` if it is cancelled.
 fn prepare_schedule(
     zip: &ScheduleZip,
     memory: u64,
@@ -306,7 +307,7 @@ fn prepare_schedule(
     if let Some(words) = describe_memory_excess(needed, memory, "validation.memory") {
         return Some(Err(format!("its schedule cannot be prepared: {words}").into()));
     }
-    // What else is wrong with the schedule is not asked here, so neither is the day.
+    // Only findings for messages matter here, so the date does not.
     let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
     let made = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
         let source = ZipSource::new_in_any_folder(bytes, &DatasetLimits::default())?;
@@ -348,7 +349,7 @@ mod tests {
         ScheduleZip { original: bytes.clone(), bytes }
     }
 
-    /// A network whose schedule lies in a file.
+    /// Returns an ingest with a network whose schedule is in a file.
     fn ingest(folder: &tempfile::TempDir, clock: &SimulatedClock) -> Arc<Ingest> {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (name, text) in [
@@ -379,7 +380,7 @@ mod tests {
         let network = ingest.find_feed("city").unwrap().network();
         wait_until_some(&clock, || network.dataset()).await;
         let (shelf, limits) = (PreparedScheduleCache::default(), ValidationConfig::default());
-        // The version before is being prepared.
+        // The previous version is being prepared.
         let (stop, busy) =
             (CancelToken::default(), PreparationPermit::try_acquire(&shelf.is_busy).unwrap());
         let before = NetworkSchedule {

@@ -1,6 +1,6 @@
-//! Versions of a schedule before the one in use: of each only its trips, by which messages tell which version they are about.
+//! Earlier versions of a schedule: only their trip ids, by which the rules find the version that messages refer to.
 //!
-//! Those that this process saw replaced are at hand. The others are read from what the store keeps.
+//! Versions that this process saw replaced are in memory. The others are read from the store.
 
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,29 +19,29 @@ use lineside_validate::{CancelToken, ValidationContext};
 
 use crate::check::{estimate_until_cancelled, netex_limits};
 
-/// Versions before the one in use whose trips are remembered, of each network: some 30 bytes for each trip.
+/// Maximum number of earlier versions of each network; each trip takes about 30 bytes.
 pub(super) const EARLIER_MAX: usize = 2;
 
-/// The SHA-256 of a version's bytes, and its trips.
+/// The SHA-256 of a version's bytes, and its trip ids.
 pub(super) type Earlier = (Arc<str>, Arc<TripIds>);
 
-/// A version that the store keeps.
+/// A stored version.
 #[derive(Debug)]
 pub(super) struct StoredVersion {
     name: Arc<str>,
     file: PathBuf,
-    /// The bytes of it.
+    /// Size of the file, in bytes.
     size: u64,
 }
 
-/// The versions that the store keeps besides these, those seen last first, as many as there is room for beside them.
+/// Lists the stored versions besides these, the most recent first, up to [`EARLIER_MAX`] in total.
 pub(super) fn list_stored_versions(
     store: &Store,
     feed: &FeedId,
     (current, held): (&str, &[&str]),
 ) -> Vec<StoredVersion> {
     let room = EARLIER_MAX.saturating_sub(held.len());
-    // Among them are the one in use and the held ones, and maybe one that came just now.
+    // The result includes the current version, and may include held and just added ones.
     let versions = match store.list_versions(feed, 0, EARLIER_MAX + 2) {
         Ok(versions) => versions,
         Err(error) => {
@@ -59,8 +59,8 @@ pub(super) fn list_stored_versions(
     others.filter(is_new).take(room).collect()
 }
 
-/// Reads the trips of versions, one after the other, each within `memory` in bytes, until it is stopped. Those that cannot be
-/// read are left out.
+/// Reads the trip ids of versions, one after the other, each within `memory` bytes, until it is cancelled. Unreadable
+/// versions are logged and left out.
 pub(super) fn read_versions(
     kept: &[StoredVersion],
     network: &FeedId,
@@ -79,7 +79,7 @@ pub(super) fn read_versions(
 }
 
 impl StoredVersion {
-    /// Reads its trips, if that takes no more than `memory` in bytes; else says why not.
+    /// Reads the trip ids, if that takes at most `memory` bytes; else returns the reason.
     pub(super) fn read_trip_ids(&self, memory: u64, stop: &CancelToken) -> Result<Earlier, String> {
         let is_too_much = || "that would take more memory than validation.memory allows".to_owned();
         if self.size > memory {
@@ -97,7 +97,7 @@ impl StoredVersion {
         let trips = trips.map_err(|_| "our validator broke off over it".to_owned())?;
         let trips = match trips {
             Ok(Some(trips)) => trips,
-            // None is no version without trips.
+            // Cancelled, which differs from a version without trips.
             Ok(None) => return Err(cancelled_message()),
             Err(_) if stop.is_cancelled() => return Err(cancelled_message()),
             Err(error) => return Err(error.to_string()),
@@ -106,12 +106,12 @@ impl StoredVersion {
     }
 }
 
-/// That reading was stopped.
+/// Returns the message of a cancelled read.
 fn cancelled_message() -> String {
     "it took too long, or nobody waits".to_owned()
 }
 
-/// The trips of a schedule, in GTFS or as GTFS would have them, in `memory` bytes; nothing if it was stopped.
+/// Decodes the trip ids of a schedule in GTFS or NeTEx, within `memory` bytes; `None` if it is cancelled.
 fn decode_trip_ids(
     bytes: Vec<u8>,
     memory: u64,
@@ -141,11 +141,11 @@ fn decode_netex_trip_ids(bytes: &Bytes, memory: u64, stop: &CancelToken) -> Resu
     Ok(trips.ids)
 }
 
-/// Tables of which only the trips' ids are kept.
+/// A writer that keeps only the trip ids.
 #[derive(Debug, Default)]
 struct TripIdTables {
     ids: TripIds,
-    /// Where a row of the table has them, if it is that of the trips.
+    /// The column of the trip ids, if the current table is `trips.txt`.
     column: Option<usize>,
     stop: CancelToken,
 }

@@ -1,4 +1,4 @@
-//! Once a second: reports are made of what is new, shown, and kept.
+//! Creates, publishes and stores reports on new findings, once a second.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,24 +22,24 @@ use crate::app::App;
 use crate::timeout::{Stopwatch, sleep_for};
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a report is shown at least if no other codes stand,
+/// Minimum time between two published reports while the active codes stay the same.
 const SHOWN_MIN: Duration = Duration::from_secs(10);
-/// and how long it waits then to be kept. After a crash so much of the history is missing at most.
+/// Minimum time between two stored reports in that case. A crash loses at most this much history.
 const KEPT_EVERY: Duration = Duration::from_secs(60);
 
-/// When a feed's report was last shown, and kept.
+/// The times of a feed's last published and stored reports.
 #[derive(Debug, Default)]
 struct LastReported {
     shown: Option<Stopwatch>,
     kept: Option<Stopwatch>,
-    /// What an earlier process found has been taken up.
+    /// True once the report of an earlier process is restored.
     is_restored: bool,
 }
 
-/// Tells of what was found in messages, until the server stops.
+/// Reports findings in messages, until the server stops.
 pub(crate) async fn run_reporter(app: App) {
     let mut told: HashMap<FeedId, LastReported> = HashMap::new();
-    // A look at a system may take minutes: nobody else's report waits for that.
+    // A check of a system may take minutes, so it runs on its own and does not delay other reports.
     let mut systems: Option<JoinHandle<()>> = None;
     loop {
         let is_ending = app.shutdown().is_draining();
@@ -57,7 +57,7 @@ pub(crate) async fn run_reporter(app: App) {
     }
 }
 
-/// Looks at GBFS systems, one after the other, where that blocks nobody.
+/// Checks GBFS systems one after the other on a blocking thread.
 fn spawn_system_checks(app: &App) -> JoinHandle<()> {
     let app = app.clone();
     tokio::task::spawn_blocking(move || {
@@ -70,14 +70,14 @@ fn spawn_system_checks(app: &App) -> JoinHandle<()> {
     })
 }
 
-/// Does this, and where it breaks off says so: the systems behind this one are looked at all the same.
+/// Catches and logs a panic, so that the following systems are still checked.
 fn run_catching_panic(feed: &FeedId, look: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(look)).is_err() {
         tracing::error!(%feed, "the look at the system broke off");
     }
 }
 
-/// Makes reports of what is new. At the end nothing more is looked at.
+/// Creates reports of new findings. At the end nothing more is checked.
 async fn report_all_feeds(app: &App, told: &mut HashMap<FeedId, LastReported>, is_ending: bool) {
     let messages = app.reports().message_checks();
     let is_there = |id: &FeedId| app.ingest().find_feed(id.as_str()).is_some();
@@ -94,7 +94,7 @@ async fn report_all_feeds(app: &App, told: &mut HashMap<FeedId, LastReported>, i
         let at = app.now();
         let is_due = || place.has_due_messages() || place.is_recheck_due(&feed.status(), at);
         if app.shutdown().is_draining() {
-            // What is known by now is told in a round that looks at nothing.
+            // The final round reports all known findings without further checks.
             if !is_ending {
                 return;
             }
@@ -102,13 +102,13 @@ async fn report_all_feeds(app: &App, told: &mut HashMap<FeedId, LastReported>, i
             let (messages, feed) = (Arc::clone(messages), Arc::clone(feed));
             let again =
                 move || messages.recheck_feed(&feed, &messages.feed_messages(feed.id()), at);
-            // What breaks off is no report.
+            // A check that panics gives no report.
             let _: Result<(), _> = tokio::task::spawn_blocking(again).await;
         }
         let last = told.entry(feed.id().clone()).or_default();
         let earlier =
             if last.is_restored { None } else { load_earlier_report(app, feed.id()).await };
-        // A look that is under way holds it for as long as rules take: what is new comes a second later.
+        // A check in progress holds the lock while rules run. Its findings are reported a second later.
         let look = if is_ending { Some(place.look.lock()) } else { place.look.try_lock() };
         if let Some(mut look) = look {
             last.is_restored = true;
@@ -130,7 +130,7 @@ async fn report_all_feeds(app: &App, told: &mut HashMap<FeedId, LastReported>, i
     }
 }
 
-/// What an earlier process found.
+/// Loads the report of an earlier process.
 async fn load_earlier_report(app: &App, feed: &FeedId) -> Option<ValidationReport> {
     let (store, id) = (app.store().cloned()?, feed.clone());
     let read = tokio::task::spawn_blocking(move || load_reports(&store, &id, REALTIME, 1));
@@ -141,16 +141,16 @@ fn parse_report_details(report: &ValidationReport) -> Option<RealtimeDetails> {
     serde_json::from_value(report.about.clone()).ok()
 }
 
-/// Whether what an earlier process found says that the feed told of trips or vehicles in the days before `now`, in seconds since
-/// 1970 on the clock of its data. After as many the rules miss none either.
+/// Returns true if the report of an earlier process shows that the feed had trips or vehicles within some days before
+/// `now`, in seconds since 1970 on the clock of its data. The rules stop missing them after equally many days.
 pub(super) fn has_reported_trips(store: &Store, feed: &FeedId, now: i64) -> bool {
     let found = load_reports(store, feed, REALTIME, 1);
     let about = found.first().and_then(parse_report_details);
     about.is_some_and(|it| is_recent(it.told_at, now) || is_recent(it.trips_named_at, now))
 }
 
-/// Whether what was told then, if that is not 0, was told not long before `now`. What is later was told before the clock was set
-/// back: nobody knows how long ago.
+/// Returns true if `told_at` is not 0 and lies shortly before `now`. A later time is from before the clock was set
+/// back, so its age is unknown.
 fn is_recent(told_at: i64, now: i64) -> bool {
     told_at > 0 && (0..=TRIPS_EXPECTED_FOR_S).contains(&now.saturating_sub(told_at))
 }

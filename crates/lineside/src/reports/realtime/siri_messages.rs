@@ -1,8 +1,8 @@
-//! Messages of SIRI: each is held against SIRI's own rules as it passes, and then all that they come to against the rules of real time
-//! that are about trips, times and places, not about how GTFS-Realtime is written.
+//! Validates SIRI messages: each by SIRI's own rules as it passes, and then the resulting state by the real-time rules
+//! on trips, times and places, not by those on the format of GTFS-Realtime.
 //!
-//! Where a message is all that its producer knows, both happen at once. Where it is what has changed, what was found is gathered,
-//! and judged together so long after the first of them. Where it is a page it waits for the last one, unless no more come.
+//! If a message is the producer's whole state, both happen at once. If it contains changes, the findings are gathered
+//! for a while and validated together. If it is a page, it waits for the last page, or until no more arrive.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,30 +22,30 @@ use super::{
 };
 use crate::timeout::Stopwatch;
 
-/// How long what changes is gathered before it is judged together.
+/// Time for which changes are gathered before they are validated together.
 const GATHERED_FOR: Duration = Duration::from_secs(10);
-/// How long after a page the next one is waited for: a rate of requests may keep them apart.
+/// Time after a page in which the next one is awaited: a rate limit may delay it.
 const PAGE_AWAITED_FOR: Duration = Duration::from_secs(120);
-/// How long after the first page the last one is waited for: where pages always begin anew none is the last.
+/// Time after the first page in which the last one is awaited, in case the pages restart forever.
 const PAGES_AWAITED_FOR: Duration = Duration::from_secs(600);
 
-/// What was found in messages that are not judged as a whole yet.
+/// The findings in messages that are not validated as a whole yet.
 #[derive(Debug)]
 pub(super) struct GatheredMessages {
     found: FoundNotices,
-    /// When the first of them came.
+    /// Time of the first message.
     since: Stopwatch,
-    /// When the last one came, if it was a page and not the last of all.
+    /// Time of the last message, if it was a page other than the last one.
     page_since: Option<Stopwatch>,
-    /// When the last one came,
+    /// Time of the last message.
     at: UnixMillis,
-    /// on the clock of the feed's data, in seconds since 1970.
+    /// The same time on the clock of the feed's data, in seconds since 1970.
     received: i64,
-    /// One of them told of calls at stops that were asked about, which are not all that there are.
+    /// True if a message had stop monitoring, which covers only the requested stops.
     has_visits: bool,
-    /// One of them held changes only.
+    /// True if a message held only changes.
     has_changes: bool,
-    /// The last of them was all that there is, or the last page of it.
+    /// True if the last message was the whole state, or its last page.
     is_complete: bool,
 }
 
@@ -63,7 +63,7 @@ impl GatheredMessages {
         }
     }
 
-    /// Notes what a message was.
+    /// Records a message.
     fn add_message(
         &mut self,
         (message, part): (&SiriMessage, SiriPart),
@@ -77,12 +77,12 @@ impl GatheredMessages {
         self.page_since = (part == SiriPart::Page).then(Stopwatch::start);
     }
 
-    /// Whether it is to be judged by now.
+    /// Returns true if the gathered messages are due for validation.
     fn is_due_now(&self) -> bool {
         self.is_due_after(self.since.elapsed(), self.page_since.map(|since| since.elapsed()))
     }
 
-    /// Whether it is to be judged, if it has been gathered for `gathered` and `page` has passed since the last page.
+    /// Returns true if messages that were gathered for `gathered` are due, `page` after the last page.
     fn is_due_after(&self, gathered: Duration, page: Option<Duration>) -> bool {
         match page {
             _ if self.is_complete => true,
@@ -91,7 +91,7 @@ impl GatheredMessages {
         }
     }
 
-    /// Which rules are to the point. A subscription that begins has not told all.
+    /// Returns the rules that apply. A new subscription has not delivered everything yet.
     fn rule_scope(&self, has_schedule: bool, is_beginning: bool) -> RuleScope {
         RuleScope {
             has_schedule,
@@ -103,13 +103,13 @@ impl GatheredMessages {
 }
 
 impl FeedMessages {
-    /// Whether something waits, or was gathered for long enough. What is added to right now is asked about later: nobody here
-    /// waits for rules.
+    /// Returns true if a message waits, or gathered messages are due. Returns false while they are being validated, so
+    /// that the caller never waits for rules.
     pub(super) fn has_due_messages(&self) -> bool {
         self.waiting.lock().is_some() || self.gathered_matches(GatheredMessages::is_due_now)
     }
 
-    /// Whether a message waits for its schedule to be prepared.
+    /// Returns true if a message waits until its schedule is prepared.
     pub(super) fn waits_for_schedule(&self) -> bool {
         self.waiting.lock().is_some() || self.gathered_matches(|it| it.is_complete)
     }
@@ -121,7 +121,7 @@ impl FeedMessages {
 }
 
 impl MessageChecks {
-    /// Holds a message against SIRI's own rules, and has the rest judged where it is all that there is.
+    /// Validates a message by SIRI's own rules, and the whole state if the message contains it.
     pub(super) fn gather_message(
         &self,
         feed: &Feed,
@@ -131,7 +131,7 @@ impl MessageChecks {
     ) {
         let (place, watch) = (self.feed_messages(feed.id()), Stopwatch::start());
         let mut held = place.gathered.lock();
-        // One that waits for its schedule to be prepared gives way to the next.
+        // A message that waits for its schedule is replaced by the next one.
         held.take_if(|it| it.is_complete);
         let gathered = held.get_or_insert_with(|| GatheredMessages::start_gathering(at, received));
         let goes_on = || watch.elapsed() < self.limits.message_time;
@@ -147,7 +147,7 @@ impl MessageChecks {
         }
     }
 
-    /// Judges what was gathered for long enough.
+    /// Validates gathered messages that are due.
     pub(super) fn validate_gathered(&self, feed: &Feed, place: &FeedMessages) {
         let is_due = place.gathered.lock().as_ref().is_some_and(GatheredMessages::is_due_now);
         if is_due {
@@ -155,12 +155,12 @@ impl MessageChecks {
         }
     }
 
-    /// Holds all that the messages come to against the rules, and has what was found in them told with that.
+    /// Validates the state that results from the messages, together with the gathered findings.
     fn validate_state(&self, feed: &Feed, place: &FeedMessages, watch: &Stopwatch) {
         let network = feed.network();
         let schedule = match self.schedule_for(feed, &network) {
             Ok(Some(schedule)) => schedule,
-            // It is being prepared; it is looked again once a second.
+            // The schedule is being prepared; the next attempt follows in a second.
             Ok(None) => return,
             Err(refusal) => {
                 let gathered = place.gathered.lock().take();
@@ -185,13 +185,13 @@ impl MessageChecks {
         let is_cut_short = self.validate_message(&network, place, (asked, found), at, watch);
         self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
         place.hold_message(Some(message).filter(|_| is_held), feed, received);
-        // What was told once as it changed does not grow old by that.
+        // The age of a message with changes says nothing of the feed.
         let judged = scope.is_said_anew.then(|| AgeCheck::for_status(at, &feed.status(), scope));
         place.look.lock().judged = judged;
     }
 }
 
-/// All that is known of a feed now, as a message of GTFS-Realtime, and whether it may be held.
+/// Returns the current state of a feed as a GTFS-Realtime message, and true if it is small enough to hold.
 fn current_feed_message(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, bool)> {
     decode_message(&gtfs_rt_message(&network.state(), feed.id().as_str(), ExportPart::All)?.bytes)
 }

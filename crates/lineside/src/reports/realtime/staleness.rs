@@ -1,5 +1,5 @@
-//! A message that its source gives again and again is not looked at anew, but it grows old: how old it is by now is asked
-//! again at times, once its source has been asked and had nothing else.
+//! Rechecks the age of an unchanged message. Such a message is not validated again, but it becomes older: its age is
+//! checked from time to time, once its source has confirmed it.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use lineside_validate::rules::gtfs_rt::{
 
 use super::{FeedMessages, LatestCheck, MessageChecks, MessageFindings, SAMPLES};
 
-/// How long after one look the age is asked again, at least.
+/// Minimum time between two age checks.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// What was known of the source when the age of its message was judged last.
+/// The state of the source at the last age check.
 #[derive(Debug)]
 pub(super) struct AgeCheck {
     at: UnixMillis,
-    /// How often it had said that nothing is new.
+    /// Number of times that the source had confirmed its message.
     confirmed: u64,
-    /// Which rules are to the point for the message.
+    /// The rules that apply to the message.
     scope: RuleScope,
 }
 
@@ -31,13 +31,13 @@ impl AgeCheck {
         AgeCheck { at, confirmed: count_confirmations(status), scope }
     }
 
-    /// Whether that is long ago, or the clock was set back since.
+    /// Returns true if the check is old, or the clock was set back since.
     fn is_outdated(&self, now: UnixMillis) -> bool {
         now.duration_since(self.at).max(self.at.duration_since(now)) >= AGAIN_AFTER
     }
 }
 
-/// How often the source has said that nothing is new.
+/// Returns the number of times that the source has confirmed its message.
 fn count_confirmations(status: &FeedStatus) -> u64 {
     let is_same = |outcome: &str| matches!(outcome, "same" | "not_modified");
     status.outcomes.iter().filter(|(outcome, _)| is_same(outcome)).map(|(_, count)| count).sum()
@@ -51,13 +51,14 @@ impl MessageFindings {
 }
 
 impl FeedMessages {
-    /// Whether the source has said for a while that its message is the same. While another is looked at it is not.
+    /// Returns true if an age check is due and the source has confirmed its message since the last one. Returns false
+    /// while another check holds the lock.
     pub(super) fn is_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
         self.look.try_lock().is_some_and(|look| look.is_recheck_due(status, now))
     }
 
-    /// Judges how old a message is by now that was looked at before, at `looked`; all else stays as it was found. If another one
-    /// has come meanwhile, nothing is said.
+    /// Checks the age of a message that was checked at `looked`, and keeps its other findings. Does nothing if another
+    /// message has arrived meanwhile.
     fn check_age(&self, asked: RepeatedMessage<'_>, at: UnixMillis) {
         let RepeatedMessage { message, timetable, now, scope, looked } = asked;
         let mut found = Notices::new(SAMPLES);
@@ -76,19 +77,19 @@ impl FeedMessages {
     }
 }
 
-/// A message whose age is asked again.
+/// A message whose age is checked again.
 struct RepeatedMessage<'a> {
     message: &'a FeedMessage,
     timetable: &'a ScheduleIndex,
-    /// In seconds since 1970, on the clock of the feed's data.
+    /// The time in seconds since 1970, on the clock of the feed's data.
     now: i64,
     scope: RuleScope,
-    /// When it was looked at last.
+    /// Time of the message's last check.
     looked: UnixMillis,
 }
 
 impl MessageChecks {
-    /// Judges how old a feed's message is by now, if its source has said for a while that it is the same.
+    /// Checks the age of a feed's message, if its source has confirmed it for a while.
     pub(super) fn recheck_age(&self, feed: &Feed, place: &FeedMessages, at: UnixMillis) {
         let status = feed.status();
         let (looked, scope) = {
@@ -223,7 +224,7 @@ mod tests {
             look.presence.messages + look.presence.again
         };
         let is_old = || place.look.lock().latest.as_ref().unwrap().notices.get("W008").is_some();
-        // Later than all that is asked for below.
+        // Later than all times below.
         clock.advance(Duration::from_secs(200));
         for (seconds, looks) in [(29, 1), (30, 2), (59, 2), (60, 3)] {
             let n_confirmed = count_confirmations(&feed.status());
