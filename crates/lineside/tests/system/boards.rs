@@ -1,4 +1,4 @@
-//! Departure boards and the pages of lines, as they read without scripts.
+//! Departure boards and pages of lines without scripts.
 
 use crate::support::http::{get, get_with, header};
 use crate::support::process::ServerProcess;
@@ -6,7 +6,7 @@ use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
 use crate::support::until::until;
 
-/// A late trip, one from another platform, one that does not run, a vehicle, and what riders should know.
+/// Returns a late trip, one from another platform, a cancelled one, a vehicle, and an alert.
 fn morning(lines: Lines) -> Vec<u8> {
     let texts = [("fr", "Travaux <i>"), ("de-CH", "Bauarbeiten"), ("en", "Works")];
     let said = vec![
@@ -30,7 +30,7 @@ async fn town() -> Town {
     town
 }
 
-/// The row of a trip.
+/// Returns the row of a trip.
 fn row<'a>(page: &'a str, trip: &str) -> &'a str {
     let rows = page.split("<tr ").find(|row| row.contains(&format!("data-id=\"{trip}:")));
     rows.unwrap_or_else(|| panic!("no {trip} in {page}"))
@@ -268,7 +268,7 @@ async fn a_trip_of_which_only_times_are_known_stands_where_it_should_be_and_is_m
     let page = async || get(&url).await.text().await.unwrap();
     until("a trip is reckoned", async || page().await.contains("class=\"vehicle reckoned\"")).await;
     let shown = page().await;
-    // The next one has not begun.
+    // The next trip has not begun.
     assert_eq!(shown.matches("class=\"vehicle reckoned\"").count(), 1, "{shown}");
     let [before, after] =
         ["s1", "s3"].map(|stop| shown.find(&format!("data-stop=\"{stop}\"")).unwrap());
@@ -278,7 +278,7 @@ async fn a_trip_of_which_only_times_are_known_stands_where_it_should_be_and_is_m
     assert!(!shown.contains("data-reckoned=\"note\" hidden"));
     let other = town.page("/routes/town/B").await;
     assert!(!other.contains("vehicle reckoned") && other.contains("data-reckoned=\"note\" hidden"));
-    // Where its vehicle tells, that counts.
+    // The position of its vehicle takes precedence.
     let said = vec![town.lines.behind("a0", 60), town.lines.vehicle("a0", "Car 12")];
     town.producer.set(good(&message(now(), said)));
     until("the vehicle is shown instead", async || {
@@ -286,7 +286,7 @@ async fn a_trip_of_which_only_times_are_known_stands_where_it_should_be_and_is_m
         page.contains("Car 12") && !page.contains("vehicle reckoned")
     })
     .await;
-    // What nobody keeps up to date any more is not believed.
+    // Outdated times are ignored.
     let alone = vec![town.lines.behind("a0", 60)];
     town.producer.set(good(&message(now(), alone)));
     until("it is reckoned again", async || page().await.contains("vehicle reckoned")).await;

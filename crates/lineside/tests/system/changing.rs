@@ -1,4 +1,4 @@
-//! Feeds that an admin changes while the server runs, as programs do it, over crashes and restarts.
+//! Feeds that an admin changes by the API while the server runs, across crashes and restarts.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl Server {
         Self { process, producer }
     }
 
-    /// Asks as the admin; gives the status and the body.
+    /// Sends a request as the admin; returns the status and the body.
     async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let url = format!("{}/api/v1/admin/{path}", self.process.url);
         let mut request = client().request(method, url).bearer_auth(TOKEN);
@@ -131,7 +131,7 @@ async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
     assert_eq!(earlier["items"], json!([history["items"][2]]));
     let shown = [&tried, &added, &changed, &gone, &history].map(ToString::to_string).concat();
     assert!(!shown.contains("hunter") && shown.contains("***"), "{shown}");
-    // Back, one by one, the last one first.
+    // Undo all edits, the last one first.
     let n = |at: usize| history["items"][at]["n"].as_i64().unwrap();
     let undo = |n: i64| format!("feeds/b/history/{n}/undo");
     let (status, conflict) = server.post(&undo(n(1))).await;
@@ -197,8 +197,8 @@ async fn what_is_wrong_is_told_by_key_and_changes_nothing() {
     let env = json!({"headers": {"X": {"env": "HOME"}}});
     refused(Method::PATCH, "feeds/a", env, "bad_feed", "headers.X").await;
     refused(Method::POST, "feeds", json!({"url": "http://a/"}), "bad_feed", "id").await;
-    // Another feed needs it.
-    // Of a host of its own: a rate counts all that a host is asked.
+    // The feed is the schedule of another one. That one has its own host, because a rate limit counts all requests to a
+    // host.
     let url = self::producer().await.url("/c");
     let c = json!({"id": "c", "url": url, "static": "a", "rate": "1/h", "format": "raw"});
     let (status, added) = server.ask(Method::POST, "feeds", Some(c)).await;
@@ -248,7 +248,7 @@ async fn an_old_edit_is_undone_and_later_ones_of_other_keys_stay() {
     let (status, undone) = server.post(&undo(named)).await;
     assert_eq!((status, &undone["feed"]["keys"]), (200, &json!({})), "{undone}");
     assert_eq!(server.post(&undo(999)).await.1["code"], "unknown_edit");
-    // Over later edits, where that is asked for.
+    // Overwrite later edits on request.
     let first = change(json!({"poll": "11s", "name": "B"})).await;
     change(json!({"poll": "12s"})).await;
     assert_eq!(server.post(&undo(first)).await.0, 409);

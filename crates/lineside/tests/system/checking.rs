@@ -11,7 +11,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::support::process::lineside;
 
-/// A schedule with one error: a level that is not there; and one info: a file that nobody knows.
+/// A schedule with one error, a missing level, and one info, an unknown file.
 pub(crate) const FILES: [(&str, &str); 9] = [
     (
         "agency.txt",
@@ -54,7 +54,7 @@ pub(crate) fn zip() -> Vec<u8> {
     zip_of(&FILES)
 }
 
-/// The same, with another text in one of its files.
+/// Returns the schedule with another text in one of its files.
 pub(crate) fn zip_with(name: &str, text: &str) -> Vec<u8> {
     zip_of(&FILES.map(|(file, old)| (file, if file == name { text } else { old })))
 }
@@ -63,7 +63,7 @@ pub(crate) fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in files.iter().copied() {
         let options = SimpleFileOptions::default();
-        // As small as it becomes.
+        // The strongest compression.
         let options = options.compression_method(zip::CompressionMethod::Deflated);
         let options = options.compression_level(Some(9));
         writer.start_file(name, options).unwrap();
@@ -171,7 +171,7 @@ fn json_has_the_shape_of_the_references_report() {
     assert!(!page.contains("http://") && !page.contains("src="), "nothing from elsewhere");
 }
 
-/// A shape that leads past its stops at some kilometers.
+/// A shape that passes its stops at a distance of some kilometers.
 pub(crate) const ASTRAY: &str =
     "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\nH1,59.95,10.8,1\nH1,59.96,10.82,2\n";
 
@@ -209,7 +209,7 @@ fn a_page_has_a_map_of_what_is_about_places_whatever_it_is() {
         assert_eq!(places["places"][code][0]["label"], place, "{places}");
         let outline = places["outline"].as_array().unwrap();
         assert!(!outline.is_empty(), "{places}");
-        // Of a message with its schedule it is the schedule's.
+        // The outline of a message with a schedule is the schedule's.
         let is_stray =
             |point: &Value| point[0].as_f64().is_some_and(|lat| (48.0..49.0).contains(&lat));
         assert!(!outline.iter().any(is_stray), "{places}");
@@ -246,14 +246,14 @@ fn real_time_is_told_by_what_cannot_be_read() {
     assert_eq!(code, Some(0), "{out}{error}");
     assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicle"), "{out}");
     assert!(out.contains("INFO schedule_not_given (once)"), "{out}");
-    // What needs no schedule is judged all the same.
+    // Rules that need no schedule run anyway.
     assert!(out.contains("WARNING W008 (once)") && !out.contains("E003"), "{out}");
     let nowhere = json.replace(r#""vehicle":{"id":"V"}"#, r#""vehicle":{"id":"V"},"position":{}"#);
     fs::write(folder.path().join("nowhere.json"), nowhere).unwrap();
     let (_, out, error) = run(folder.path(), &["check", "nowhere.json"]);
     assert!(out.contains("ERROR missing_required_field (once)"), "{out}{error}");
     assert!(out.contains("fill it in."), "{out}");
-    // The same in protobuf, which begins with what is a line feed in a text.
+    // The same data in protobuf, whose first byte is a line feed in text.
     let protobuf = b"\x0A\x0D\x0A\x03\x32\x2E\x30\x10\x00\x18\xE0\x90\xBE\xD1\x06\x12\x0A\x0A\x01\x31\x22\x05\x42\x03\x0A\x01\x56";
     fs::write(folder.path().join("vehicles.pb"), protobuf).unwrap();
     let (code, out, error) = run(folder.path(), &["check", "vehicles.pb"]);
@@ -298,7 +298,7 @@ fn a_files_name_begins_no_line_of_a_builds_log() {
     assert!(!out.contains('\u{1b}') && !out.contains("\n::"), "{out}");
 }
 
-/// A system of two stations, one of which is in a region that is not there.
+/// Writes a system of two stations, one of which is in an unknown region.
 pub(crate) fn system(folder: &Path) {
     let file = |name: &str, data: &str| {
         let text =
@@ -338,7 +338,7 @@ fn a_system_of_bikes_is_checked_by_its_folder_its_discovery_file_or_one_file() {
         assert!(out.contains("ERROR unknown_region_id (once)") && out.contains(line), "{out}");
         assert!(out.contains("1 error, 0 warnings, 0 infos."), "{out}");
     }
-    // By itself a file is not held against others.
+    // A single file is not validated against others.
     let (code, out, error) = run(folder.path(), &["check", "station_information.json"]);
     assert_eq!(code, Some(0), "{out}{error}");
     fs::rename(folder.path().join("system_regions.json"), folder.path().join("other.json"))
@@ -374,7 +374,7 @@ fn each_language_of_a_system_is_looked_at_and_what_the_folder_lacks_is_told() {
     let ignored = ["--ignore", "outdated_file"];
     let (code, out, error) = run(folder.path(), &[&["check", "gbfs.json"], &ignored[..]].concat());
     assert_eq!(code, Some(1), "{out}{error}");
-    // Files that lie in different places are two, whatever stands in them.
+    // Files in different places count separately, even with equal content.
     assert!(out.starts_with("gbfs.json is GBFS: 9 files"), "{out}");
     assert!(out.contains("ERROR unknown_region_id (2 times)"), "{out}");
     assert!(out.contains("ERROR invalid_timezone (once)"), "{out}");

@@ -1,4 +1,4 @@
-//! What `lineside check` says so that a producer knows what to do.
+//! The messages of `lineside check` tell a producer what to do.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::checking::{DAY, FILES, run, zip, zip_of};
 
-/// The schedule with one file otherwise.
+/// Returns the schedule with another text in one file.
 fn with(name: &str, text: &str) -> Vec<u8> {
     zip_of(&FILES.map(|(other, own)| (other, if other == name { text } else { own })))
 }
@@ -33,7 +33,7 @@ fn rows_that_were_left_out_are_told_with_the_rules_that_had_nothing_to_look_at()
     let unread: Value = serde_json::from_str(&read("unread.json")).unwrap();
     assert_eq!((&unread[0]["filename"], &unread[0]["rows"]), (&"routes.txt".into(), &1.into()));
     assert!(!read("report.json").contains("unread"), "it has the reference's shape");
-    // Where all is read nothing is said of it.
+    // If everything is read, the report mentions nothing unread.
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let (_, out, _) = run(folder.path(), &arguments);
     assert!(!out.contains("readable") && !out.contains("skipped"), "{out}");
@@ -54,7 +54,7 @@ fn a_schedule_in_utf_16_is_told_to_be_saved_otherwise() {
     let (code, out, error) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
     assert_eq!(code, Some(1), "{out}{error}");
     assert!(out.contains("stops.txt is in UTF-16 and was skipped: save it as UTF-8"), "{out}");
-    // It is the reason of all that follows.
+    // The encoding is the cause of all following errors, so it comes first.
     assert!(out.find("save it as UTF-8") < out.find("\nERROR "), "{out}");
 }
 
@@ -93,7 +93,7 @@ fn a_folder_is_told_for_what_it_is() {
     }
 }
 
-/// The same zip, said to be encrypted.
+/// Returns the zip, marked as encrypted.
 fn encrypted() -> Vec<u8> {
     let mut zip = zip();
     for (mark, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
@@ -103,7 +103,7 @@ fn encrypted() -> Vec<u8> {
     zip
 }
 
-/// Has a file looked at that cannot be: nothing comes of it but an error that tells why.
+/// Asserts that a file cannot be checked, with an error that names the reason.
 fn cannot_be_checked(folder: &Path, name: &str, body: &[u8], told: &str) {
     fs::write(folder.join(name), body).unwrap();
     let (code, out, error) = run(folder, &["check", name]);
@@ -183,14 +183,14 @@ fn a_bomb_of_rows_is_refused_before_it_is_read() {
     assert!(error.contains("of memory, and --memory allows 16MiB"), "{error}");
     let (code, _, error) = run(folder.path(), &["check", "rows.zip", "--memory", "much"]);
     assert_eq!(code, Some(2), "{error}");
-    // The schedule of a message is bounded as well.
+    // The schedule of a message is limited as well.
     let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},"entity":[]}"#;
     fs::write(folder.path().join("trips.json"), json).unwrap();
     let arguments = ["check", "trips.json", "--static", "rows.zip", "--memory", "16MiB"];
     let (code, _, error) = run(folder.path(), &arguments);
     assert_eq!(code, Some(3), "{error}");
     assert!(error.contains("the schedule: it would take about"), "{error}");
-    // And so are other formats of which trees are made.
+    // Formats that are parsed into trees are limited as well.
     let stations = format!(
         r#"{{"last_updated":1,"ttl":0,"version":"2.3","data":{{"stations":[{}0]}}}}"#,
         "{},".repeat(1 << 15)
@@ -274,13 +274,13 @@ fn the_files_of_a_publication_are_looked_at_beside_one_that_is_cut_off() {
         "{out}"
     );
     assert!(out.contains("duplicate_id") && out.contains("c.xml"), "{out}");
-    // What it refers to may stand in the one that cannot be read.
+    // References may lead into the unreadable file.
     assert!(!out.contains("unresolved_reference"), "{out}");
     fs::write(folder.path().join("torn.zip"), zip_of(&[("a.xml", torn), ("b.xml", torn)])).unwrap();
     let (code, _, error) = run(folder.path(), &["check", "torn.zip"]);
     assert_eq!(code, Some(3), "{error}");
     assert!(error.contains("can be read: a.xml: ") && error.contains("; b.xml: "), "{error}");
-    // One file goes by its own name.
+    // A single file is reported by its own name.
     fs::write(folder.path().join("one.xml"), torn).unwrap();
     let (code, _, error) = run(folder.path(), &["check", "one.xml"]);
     assert_eq!(code, Some(3), "{error}");

@@ -1,4 +1,4 @@
-//! The command line, as a person or a script meets it.
+//! The command line, as people and scripts use it.
 
 use std::fs;
 use std::process::{Child, Command, Output};
@@ -16,7 +16,7 @@ fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
-/// Runs a command that has to end with this code, and gives all that it printed.
+/// Runs a command, asserts its exit code, and returns its output.
 #[track_caller]
 fn check(arguments: &[&str], code: i32) -> String {
     let (got, out, error) = run(arguments);
@@ -24,10 +24,10 @@ fn check(arguments: &[&str], code: i32) -> String {
     out + &error
 }
 
-/// A command that goes on until it is stopped; killed if a test leaves it behind.
+/// A command that runs until it is stopped; killed if a test leaves it behind.
 struct Going {
     child: Child,
-    /// With the file of all that it says.
+    /// The folder with the file of its output.
     folder: tempfile::TempDir,
 }
 
@@ -43,7 +43,7 @@ impl Going {
         fs::read_to_string(self.folder.path().join("said")).unwrap()
     }
 
-    /// Waits until what it has said is so.
+    /// Waits until its output satisfies `is_so`.
     async fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let look = async || {
             let said = self.said();
@@ -52,7 +52,7 @@ impl Going {
         until_some(what, look).await;
     }
 
-    /// Ends it by a signal, which it has to take well, and gives all that it said.
+    /// Ends the command by a signal, asserts a clean exit, and returns its output.
     fn end(mut self, signal: &str) -> String {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
@@ -63,7 +63,7 @@ impl Going {
 
 impl Drop for Going {
     fn drop(&mut self) {
-        // Already gone when the test ended it itself.
+        // The process is gone already if the test ended it.
         _ = self.child.kill();
         _ = self.child.wait();
     }
@@ -217,7 +217,7 @@ fn only_schedules_may_be_large() {
     let large = dir.path().join("large.xml");
     let mut file = fs::File::create(&large).unwrap();
     std::io::Write::write_all(&mut file, b"<Siri>").unwrap();
-    // A hole: it has a length and takes no place.
+    // A sparse file has a size without using the disk.
     file.set_len((256 << 20) + 1).unwrap();
     let reason = check(&["convert", large.to_str().unwrap(), "--to", "gtfs-rt"], 3);
     assert!(reason.contains("larger than 256 MiB, which only schedules"), "{reason}");
@@ -250,7 +250,7 @@ fn the_example_shows_every_key() {
         std::fs::read_to_string(format!("{}/lineside.example.toml", repository())).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");
-    // The server lists the keys that it knows when it meets one that it does not.
+    // The server lists the known keys when it meets an unknown one.
     for table in ["[server]", "[server.tls]", "[limits]", "[map]", "[[feed]]", "[[converter]]"] {
         std::fs::write(&file, format!("{table}\nno-such-key = 1\n")).unwrap();
         let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
@@ -376,7 +376,7 @@ async fn a_secret_is_never_printed() {
     let mut command = lineside(&["serve", "--config", name]);
     command.env("RUST_LOG", "trace");
     let server = Going::begin(command);
-    // What it says last when it has started, and the feed.
+    // The last line after the start, and the feed.
     let is_told = |said: &str| said.contains("Ctrl-C") && said.contains("127.0.0.1:1");
     server.until("the feed is spoken of", is_told).await;
     let log = server.end("-TERM");
@@ -412,7 +412,7 @@ fn a_server_says_where_it_is_and_what_to_try() {
     }
 }
 
-/// Runs `watch` until what it printed is so, and gives that.
+/// Runs `watch` until its output satisfies `is_so`, and returns that output.
 async fn watch(arguments: &[&str], what: &str, is_so: impl Fn(&str) -> bool) -> String {
     let watching = Going::begin(lineside(arguments));
     watching.until(what, is_so).await;
@@ -443,7 +443,7 @@ fn watch_says_what_is_wrong_and_ends_by_the_kind_of_it() {
     check(&["watch", "http://127.0.0.1:1", "feed/city"], 3);
 }
 
-/// An address whose connections lead to wherever is said at the moment.
+/// Returns the address of a proxy whose target can change.
 async fn leading_to(server: Arc<Mutex<String>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -452,7 +452,7 @@ async fn leading_to(server: Arc<Mutex<String>>) -> String {
             let address = server.lock().unwrap().trim_start_matches("http://").to_owned();
             tokio::spawn(async move {
                 let mut server = TcpStream::connect(address).await.unwrap();
-                // Either may go away at any time.
+                // Either side may close at any time.
                 _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
             });
         }
@@ -465,7 +465,7 @@ async fn watch_takes_up_a_broken_connection() {
     let start = || ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
     let (first, second) = (start(), start());
     let place = Arc::new(Mutex::new(first.url.clone()));
-    // A port that is given up may be anybody's before the second server has it.
+    // The address stays the same, so that no other process can take a freed port.
     let url = leading_to(Arc::clone(&place)).await;
     let watching = Going::begin(lineside(&["watch", &url, "feed/city"]));
     watching.until("it shows the state", |said| said.contains("feed/city  state, part")).await;

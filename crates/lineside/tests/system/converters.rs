@@ -1,4 +1,4 @@
-//! Feeds in formats that are not read here, and the programs of the operator's that turn them into ones that are.
+//! Feeds in foreign formats, and the operator's converter programs for them.
 
 use std::io::{Cursor, Write as _};
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::support::timetable::Lines;
 use crate::support::until::{until_json, until_reply, until_some};
 use crate::support::{repository, until_ready};
 
-/// Makes a schedule of text in base64, and has something to say of it.
+/// Decodes a base64 schedule, and writes a warning.
 const UNPACK: &str = "base64 -d < \"$1\" > \"$2\" && echo 'two stops have no name' >&2\n";
-/// Knows no such text.
+/// Always fails with an error message.
 const BROKEN: &str = "echo 'Traceback: much' >&2; echo 'no such column: delay' >&2; exit 3\n";
 
 const SCHEDULE: &str = "\
@@ -29,7 +29,7 @@ const DELAYS: &str = "\
     [[converter]]\nfrom = \"delays\"\nto = \"gtfs-rt\"\ncommand = [\"awk\", \"-f\", \"{config_dir}/delays.awk\"]\n\
     [[feed]]\nid = \"delays\"\nurl = \"delays.txt\"\nformat = \"delays\"\nstatic = \"town\"\npoll = \"1s\"\n";
 
-/// The tables of a folder as a zip with this comment, as text.
+/// Returns the tables of a folder as a zip with this comment, in base64.
 fn packed(folder: &Path, comment: &str) -> String {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     archive.set_comment(comment).unwrap();
@@ -46,14 +46,14 @@ fn unpacked(text: &str) -> Vec<u8> {
     BASE64_STANDARD.decode(text).unwrap()
 }
 
-/// The program that the paper shows.
+/// Returns the program in the documentation.
 fn program_of_the_paper() -> String {
     let paper = std::fs::read_to_string(repository().join("docs/operate/converters.md")).unwrap();
     let (_, rest) = paper.split_once("```awk\n").unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// Writes a file in one step, as it is polled.
+/// Replaces a file atomically, because it is polled meanwhile.
 fn put(folder: &Path, name: &str, text: &str) {
     std::fs::write(folder.join("new"), text).unwrap();
     std::fs::rename(folder.join("new"), folder.join(name)).unwrap();
@@ -69,7 +69,7 @@ fn is_stale(reply: &Response) -> bool {
     header(reply, "lineside-status").starts_with("stale; reason=convert")
 }
 
-/// How late the trip is that leaves the station at the next.
+/// Waits until a trip leaves the stop `s2` this late.
 async fn until_delay(url: &str, trip: &str, seconds: i64) {
     let board = format!("{url}/api/v1/stops/town/s2/departures");
     let is_so = |item: &Value| item["trip_id"] == trip && item["delay"] == seconds;
@@ -97,7 +97,7 @@ async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_st
     let server = serve(place, &format!("{SCHEDULE}{DELAYS}")).await;
     let url = &server.url;
 
-    // It is what it was converted to, and what it was before.
+    // The feed is served in both its converted and its original form.
     let (zip, own) = (format!("{url}/gtfs/town.zip"), format!("{url}/proxy/town"));
     until_reply("there", &zip, |reply| reply.status() == 200).await;
     assert_eq!(body(&zip).await, unpacked(&first));
@@ -117,7 +117,7 @@ async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_st
     let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
     assert!(page.contains("converted from packed"), "{page}");
 
-    // New bytes that the programs do not take leave the old ones, and everyone is told why.
+    // If the programs fail on new bytes, the old ones stay, and the reason is public.
     let second = packed(&place.join("tables"), "second");
     put(place, "unpack.sh", BROKEN);
     put(place, "town.b64", &second);
@@ -140,7 +140,7 @@ async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_st
     let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
     assert!(page.contains("Traceback: much") && page.contains(says), "{page}");
 
-    // So they do in the next process, which has them before it can make them again.
+    // The old bytes also survive a crash, before the programs can run again.
     server.stop("-KILL");
     let config = place.join("lineside.toml");
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
@@ -151,7 +151,7 @@ async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_st
     until_reply("stale", &own, is_stale).await;
     until_delay(url, "a2", 300).await;
 
-    // Mended programs take up what came meanwhile.
+    // Repaired programs convert the new bytes.
     put(place, "unpack.sh", UNPACK);
     put(place, "delays.awk", &program_of_the_paper());
     until_body(&zip, &unpacked(&second)).await;
@@ -174,7 +174,7 @@ async fn a_program_that_never_ends_holds_up_nobody() {
     let zip = format!("{url}/gtfs/town.zip");
     until_reply("there", &zip, |reply| reply.status() == 200).await;
 
-    // One that is stuck from its first poll on, beside a schedule whose program becomes another one.
+    // A program hangs from its first poll on, and the schedule's program is replaced meanwhile.
     let real_time = "[[converter]]\nfrom = \"stuck\"\nto = \"gtfs-rt\"\ntimeout = \"1h\"\n\
         command = [\"sh\", \"{config_dir}/stuck.sh\"]\n\
         [[feed]]\nid = \"stuck\"\nurl = \"town.b64\"\nformat = \"stuck\"\nstatic = \"town\"\n";
@@ -198,7 +198,7 @@ async fn a_program_that_never_ends_holds_up_nobody() {
     let page = get(&format!("{url}/api/v1/stops/town/s2/departures")).await;
     assert_eq!(page.status(), 200);
 
-    // It was changed itself, so it was ended and begun again; the last one ends with the server.
+    // The changed program was ended and restarted; the last run ends with the server.
     let both = begun(2).await;
     let (status, took) = server.stop("-TERM");
     assert!(status.success() && took < STOP_MAX, "{status} after {took:?}");

@@ -1,4 +1,4 @@
-//! "Is my train late?", as anybody asks it: the page, the JSON, the badge, and what they say when nobody knows.
+//! "Is my train late?": the page, the JSON, the badge, and their replies without data.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use crate::support::town::{Town, good};
 use crate::support::until::{until, until_json};
 use crate::support::{demo, shared_demo};
 
-/// What is said of six trips: one late, one on time, one early, one cancelled, one on time and one of the other line late.
+/// Returns updates of six trips: one late, one on time, one early, one cancelled, one on time, and a late one of the
+/// other line.
 fn morning(lines: Lines) -> Vec<u8> {
     let said = vec![
         lines.behind("a0", 400),
@@ -27,7 +28,7 @@ fn morning(lines: Lines) -> Vec<u8> {
 }
 
 fn has_trips(found: &Value) -> bool {
-    // Before the schedule is there nobody knows the times of a trip.
+    // Without the schedule the times of a trip are unknown.
     let known = found["trips"].as_u64().zip(found["unknown"].as_u64());
     known.is_some_and(|(trips, unknown)| unknown < trips)
 }
@@ -65,7 +66,7 @@ async fn late_and_cancelled_trips_are_counted_and_early_ones_are_not_late() {
 
 #[tokio::test]
 async fn the_operator_says_from_when_on_a_trip_is_late() {
-    // The schedule's word holds for its network, and a feed's own before it.
+    // The schedule's value applies to its network, and a feed's own value overrides it.
     let town = Town::begin(["trip_late_after = \"2m\"", ""], morning).await;
     let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
     assert_eq!((&found["late_after"], &found["late_trips"]), (&json!(120), &json!(2)), "{found}");
@@ -107,7 +108,7 @@ async fn the_page_says_it_in_a_word_then_in_detail_and_lets_no_text_be_markup() 
 
 #[tokio::test]
 async fn where_little_more_than_the_timetable_is_known_nobody_says_no() {
-    // One trip of the line is told of: at the stop five more leave, of the line another is under way.
+    // One trip of the line has live data; five more leave at the stop, and another of the line is running.
     let little = |lines: Lines| message(now(), vec![lines.behind("a1", 0)]);
     let town = Town::begin(["", ""], little).await;
     for (query, trips, untold, late) in [
@@ -124,7 +125,7 @@ async fn where_little_more_than_the_timetable_is_known_nobody_says_no() {
         assert_eq!(told, [Some(trips), Some(untold), Some(untold)], "{query}: {found}");
         assert_eq!((&found["late"], &found["stale"]), (&late, &json!(false)), "{query}: {found}");
     }
-    // The feed by itself speaks for its lines, of which this is not one.
+    // The feed alone covers only its own lines, and this is not one of them.
     let alone = get_json(&town.url("/api/v1/feeds/town-trips/delays?stop=S")).await;
     assert_eq!((&alone["trips"], &alone["late"]), (&json!(6), &Value::Null), "{alone}");
     let page = town.page("/delays/town?stop=S").await;
@@ -151,7 +152,7 @@ async fn when_data_are_stale_nobody_says_no() {
     assert!(page.contains("<strong>Unknown</strong>") && page.contains("http_500"), "{page}");
     let badge = get(&town.url("/delays/town/badge.svg")).await.text().await.unwrap();
     assert!(badge.contains("trains: unknown"), "{badge}");
-    // The producer is back, with a train that is late.
+    // The producer is back, with a late train.
     town.producer.set(good(&message(now(), vec![town.lines.behind("a0", 900)])));
     until_json(&url, |found| found["late"] == true && found["worst"] == 900).await;
 }
@@ -250,7 +251,7 @@ async fn until_the_schedule_is_read_no_stop_or_line_is_called_unknown() {
     for path in ["/stops/town/S?embed=1", "/routes/town/A"] {
         assert_eq!(get(&format!("{}{path}", server.url)).await.status(), 200, "{path}");
     }
-    // A stop that one version lacks may be in the next: its frame asks again, if less often.
+    // The next version may have a stop that this one lacks, so its frame reloads, but less often.
     for (path, refresh) in [
         ("/stops/town/none?embed=1", "300"),
         ("/delays/town?stop=none&embed=1", "300"),
@@ -283,7 +284,8 @@ async fn a_feed_of_alerts_does_not_say_what_trips_do() {
 
 #[tokio::test]
 async fn an_answer_is_made_once_per_change_and_not_per_request() {
-    // Asked once and then not for an hour, so that nothing changes by itself but the day's looks, once a minute.
+    // The feed is polled once and then not for an hour, so that nothing changes except the statistics of the day, once
+    // a minute.
     let town = Town::begin(["", "rate = \"1/h\""], morning).await;
     let url = town.url("/api/v1/feeds/town/delays");
     until_json(&url, has_trips).await;
@@ -304,7 +306,8 @@ async fn an_answer_is_made_once_per_change_and_not_per_request() {
             again.status() == 304 && header(&same, "etag") == tag
         })
         .await;
-        // Its own time says when it was made: one that is made for the request is as old as the reply.
+        // Its `Last-Modified` shows its time of creation: a reply that is created for the request is as old as the
+        // request.
         until(format_args!("{path} is given out that was made before"), async || {
             let reply = get(&url).await;
             let at = |name: &str| jiff::fmt::rfc2822::parse(header(&reply, name)).unwrap();
@@ -365,7 +368,7 @@ async fn a_trip_that_two_feeds_tell_of_counts_once_in_the_day() {
     .await;
 }
 
-/// A server that keeps what it knows, of a town with one feed.
+/// Returns the configuration of a server with a data folder, and of a town with one feed.
 fn kept(schedule: &Path, producer: &Producer) -> String {
     format!(
         "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n[[feed]]\nid = \"town\"\nurl = {schedule:?}\n\
@@ -391,7 +394,7 @@ async fn a_line_has_a_day_of_its_own_and_a_restart_keeps_both() {
     })
     .await;
     assert_eq!(before["day"][0]["cancelled"], before["day"][0]["late"], "{before}");
-    // Nothing is seen any more: what the next process knows was kept.
+    // No more data: the next process must have stored the statistics.
     producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"down")));
     until_json(&format!("{}/api/v1/feeds/town/delays", server.url), |it| it["stale"] == true).await;
     let queries = ["", "?route=A", "?route=B", "?stop=S"];
@@ -430,7 +433,7 @@ async fn a_feed_that_told_of_trips_before_a_restart_is_no_feed_of_alerts_after_i
         found["day"].as_array().is_some_and(|day| !day.is_empty())
     })
     .await;
-    // At night nothing runs, and what is closed stays closed.
+    // At night nothing runs, and closed stops stay closed.
     let night = message(now(), vec![alert(None, Some("S"), &[("en", "Closed")])]);
     producer.set(good(&night));
     let has_one = |found: &Value| found["entities"] == 1 && found["state"] == "ok";
@@ -462,7 +465,7 @@ async fn the_day_is_remembered_by_quarters_of_an_hour() {
     }
     let page = get(&format!("{}/delays/city", server.url())).await.text().await.unwrap();
     assert!(page.contains("aria-label=\"Most trips were late in the quarter of an hour from"));
-    // A stop has a day from when somebody asks for it.
+    // A stop has statistics from its first request on.
     let stops = get_json(&format!("{}/api/v1/stops?q=Central", server.url())).await;
     let stop = stops["items"][0]["id"].as_str().unwrap_or_default();
     assert!(!stop.is_empty(), "{stops}");

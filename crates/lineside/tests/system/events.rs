@@ -1,4 +1,4 @@
-//! `/events`: a subscriber that applies what it is told holds what the server holds.
+//! `/events`: a subscriber that applies all changes has the server's state.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::support::http::{assert_problem, get, get_json, get_with, json as json
 use crate::support::until::{PATIENCE, until_some};
 use crate::support::{demo, shared_demo};
 
-/// A channel's state as the API tells it, and where that is.
+/// Returns a channel's state from the API, and its position.
 async fn state(server: &str, channel: &str) -> (Held, String) {
     let query = url::form_urlencoded::byte_serialize(channel.as_bytes()).collect::<String>();
     let response = get(&format!("{server}/api/v1/state?channel={query}")).await;
@@ -23,12 +23,12 @@ async fn state(server: &str, channel: &str) -> (Held, String) {
     (held, position)
 }
 
-/// How long a channel is silent before everything up to a state read earlier has surely come.
+/// Silence after which all changes up to an earlier state have surely arrived.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Asks for the state at some revision and reads on until an event of the channel lies past it, or none
-/// comes: then the subscriber must hold what the state held. Silence alone does not tell that on a busy machine,
-/// where some of it may be on its way: then it is waited for.
+/// Requests the state at some revision and reads until an event of the channel is past it, or none arrives: then the
+/// subscriber must have that state. On a busy machine some changes may still be in transit after the silence; then the
+/// test waits for them.
 async fn assert_holds_what_the_server_holds(
     server: &str,
     channel: &str,
@@ -62,7 +62,7 @@ async fn assert_holds_what_the_server_holds(
         }
         held.apply(&event);
         if is_ours && is_state {
-            // Begun anew: what the state was before it no longer matters.
+            // After a new state the earlier one no longer matters.
             expect = state(server, channel).await.0;
         }
     }
@@ -78,7 +78,7 @@ fn assert_same(channel: &str, got: &Held, expect: &Held) {
 
 #[tokio::test]
 async fn a_subscriber_holds_what_the_server_holds_after_minutes_of_faults() {
-    // Eight seconds are nearly three minutes of the city, and every kind of fault happens.
+    // Eight seconds are nearly three minutes of the city, and include every kind of fault.
     let faults = [
         "city-vehicles:hang@20s+20s",
         "city-trips:500@30s+30s",
@@ -164,7 +164,7 @@ async fn a_resume_that_nobody_can_answer_gets_the_state_marked_as_a_gap() {
 #[tokio::test]
 async fn the_states_position_is_one_to_subscribe_from() {
     let server = shared_demo();
-    // Where somebody listens there is a log, whatever happens between the state and the subscription.
+    // A subscriber keeps the log alive between the state and the subscription.
     let mut listener = Stream::open(&server, "channel=feed/city").await;
     listener.next_within(PATIENCE).await.unwrap();
     let (mut held, position) = state(&server, "feed/city").await;
@@ -188,7 +188,7 @@ async fn channels_of_routes_stops_vehicles_trips_and_areas_agree_with_the_state(
             held.apply(&stream.next_within(PATIENCE).await.unwrap());
             let mut kinds = held.get(&channel).records.keys().map(|(_, kind, _)| kind);
             assert!(kinds.clone().any(|kind| kind == "feed"), "{channel}: no feed record");
-            // A trip that ended since the vehicle was chosen has nothing to tell.
+            // A trip that ended after the vehicle was chosen has no records.
             if kinds.all(|kind| kind == "feed") {
                 return Err(format!("{channel} is empty"));
             }
@@ -198,7 +198,7 @@ async fn channels_of_routes_stops_vehicles_trips_and_areas_agree_with_the_state(
     until_some("all channels of a vehicle tell of something", look).await;
 }
 
-/// Channels that a vehicle on a trip has to do with, and one of a stop.
+/// Returns the channels of a vehicle on a trip, and one of a stop.
 async fn channels_of_a_vehicle(server: &str) -> Option<[String; 5]> {
     let vehicles = get_json(&format!("{server}/api/v1/vehicles")).await;
     let vehicle = vehicles["items"].as_array().unwrap().iter().find(|vehicle| {
@@ -279,7 +279,7 @@ async fn a_stream_is_for_every_origin_and_no_cache() {
     assert!(!response.headers().contains_key("content-encoding"));
 }
 
-/// Percent-encoding of an id in a channel, as the protocol's page describes it.
+/// Percent-encodes an id in a channel, as the protocol's documentation describes.
 fn encode_segment(id: &str) -> String {
     let mut out = String::new();
     for c in id.chars() {
@@ -295,7 +295,7 @@ fn encode_segment(id: &str) -> String {
     out
 }
 
-/// The geohash of a place, as its own page describes it.
+/// Returns the geohash of a place, as its specification describes.
 fn geohash(lat: f64, lon: f64, length: usize) -> String {
     const LETTERS: &[u8] = b"0123456789bcdefghjkmnpqrstuvwxyz";
     let (mut lats, mut lons) = ((-90.0, 90.0), (-180.0, 180.0));

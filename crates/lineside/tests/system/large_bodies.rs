@@ -1,5 +1,5 @@
-//! Bodies that the kernel takes from files in memory: byte by byte what the producer sent, however they are asked for
-//! and however slowly they are read.
+//! Bodies that the kernel sends from files in memory: byte by byte what the producer sent, for every kind of request
+//! and for slow readers.
 
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,15 @@ use crate::support::producer::{Answer, Producer, answer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
-/// More than sockets hold for a reader who does not read, and few enough to go from a file to a client nearby.
+/// More than the socket buffers hold, and few enough to go from a file to a local client.
 const LENGTH: usize = 1_000_000;
 
-/// Bytes that differ from place to place and from version to version.
+/// Returns bytes that differ by position and by version.
 fn body(length: usize, version: u8) -> Vec<u8> {
     (0..length).map(|i| (i % 251) as u8 ^ (i / 4096) as u8 ^ version).collect()
 }
 
-/// What a producer answers with such bytes; as a picture they are not compressed.
+/// Returns a producer's reply with these bytes; as an image they are not compressed.
 fn good(bytes: &[u8]) -> Answer {
     Answer::Bytes(answer("200 OK", &["content-type: image/png"], bytes))
 }
@@ -68,7 +68,7 @@ async fn ask(connection: &mut BufReader<TcpStream>, more: &str) {
     connection.get_mut().write_all(request.as_bytes()).await.unwrap();
 }
 
-/// Reads a reply's head, and says how long its body is.
+/// Reads a reply's head, and returns the length of its body.
 async fn head(connection: &mut BufReader<TcpStream>) -> (String, usize) {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! Whether a feed's ids are those of its timetable: the JSON, the section of its page, and what they say where there is no
+//! The match of a feed's ids with its timetable: the JSON, the section of the feed's page, and their content without a
 //! timetable.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::Town;
 use crate::support::until::until_json;
 
-/// What a producer says in SIRI of trips of the line A, whose ids it prefixes, and of one that no timetable has.
+/// Returns SIRI on trips of line A with prefixed ids, and on an unknown trip.
 fn timetables(lines: Lines) -> String {
     let date = lines.date();
     let journey = |id: &str, more: &str| {
@@ -44,7 +44,7 @@ fn timetables(lines: Lines) -> String {
     )
 }
 
-/// The schedule in a folder, and the feed `trips` of SIRI whose ids are taken so.
+/// Returns the configuration of a schedule in a folder and of the SIRI feed `trips` with this mapping of ids.
 fn feeds(folder: &Path, producer: &Producer, ids: &str) -> String {
     format!(
         "[[feed]]\nid = \"town\"\nname = \"Town & Lines\"\nurl = {:?}\n\
@@ -101,7 +101,7 @@ async fn the_report_shows_that_ids_differ_and_when_they_are_right() {
         assert!(html.contains(said), "{said} is not in {html}");
     }
 
-    // The operator says it rightly; the producer says the same as before.
+    // The operator corrects the mapping; the producer sends the same data.
     configure(folder.path(), &feeds(folder.path(), &producer, "prefix:net:"));
     let found = until_json(&matches, |found| found["matched"] == 2).await;
     assert_eq!(found["unmatched"], 1, "{found}");

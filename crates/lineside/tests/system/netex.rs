@@ -1,4 +1,4 @@
-//! A schedule that comes as NeTEx: it is on boards and maps as one that comes as GTFS, and goes out as both.
+//! A schedule in NeTEx is on boards and maps like one in GTFS, and is exported as both.
 
 use std::io::Cursor;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::http::{get, get_json, get_with, header};
 use crate::support::site::{serve, until, until_status};
 
-/// A town with a trip in every hour of these days.
+/// Returns a town with a trip every hour of these days.
 fn town() -> String {
     let today = Zoned::now().date();
     let (from, to) = (today.saturating_sub(3.days()), today.saturating_add(3.days()));
@@ -124,7 +124,7 @@ async fn a_town_in_netex_is_served_as_a_schedule() {
     let stops = get_json(&format!("{url}/geojson/town/stops.geojson")).await;
     assert_eq!(stops["features"].as_array().map(Vec::len), Some(2));
 
-    // A file that breaks off leaves the last good schedule, as itself and as the zip.
+    // A truncated file leaves the last good schedule, as NeTEx and as the zip.
     std::fs::write(&file, &text[..text.len() / 2]).unwrap();
     let stale = async || {
         let response = get(&format!("{url}/gtfs/town.zip")).await;

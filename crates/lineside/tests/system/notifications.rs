@@ -1,4 +1,4 @@
-//! Who runs feeds is told of trouble: by webhook, by mail, and after a restart only of what is new.
+//! Notifications of trouble: by webhook, by mail, and after a restart only of news.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::{Producer, Reply};
 use crate::support::until::{until, until_json};
 
-/// What a hook was sent: the notifications of all messages that it took.
+/// Returns the notifications in all messages that a hook accepted.
 fn notifications(hook: &Producer) -> Vec<Value> {
     let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /taken"));
     bodies
@@ -27,7 +27,7 @@ fn notifications(hook: &Producer) -> Vec<Value> {
         .collect()
 }
 
-/// The feeds that it was told of, each with its state.
+/// Returns the feeds in these notifications, each with its state.
 fn told(hook: &Producer) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     notifications(hook)
@@ -40,7 +40,7 @@ fn has_told(hook: &Producer, feed: &str, state: &str) -> bool {
     told(hook).iter().any(|(of, is)| of == feed && is == state)
 }
 
-/// Two feeds, which are files beside it; puts it in the place of the one before.
+/// Writes a configuration with two feeds in files of the same folder, replacing the previous one.
 fn write_config(folder: &Path, keys: &str) -> String {
     let feeds = ["city", "city-2"].map(|id| {
         format!("[[feed]]\nid = \"{id}\"\nurl = \"{id}.txt\"\nformat = \"raw\"\npoll = \"1s\"\nlate_after = \"15s\"\n")
@@ -94,7 +94,7 @@ async fn trouble_is_told_once_and_its_end_also_across_restarts() {
     until_state(&server, "city-2", "ok").await;
     server.stop("-TERM");
 
-    // The trouble goes on. What is told of the other feed later would have this feed's trouble before it.
+    // The trouble continues. If it were announced again, it would precede that of the other feed.
     let server = start(&config);
     until_state(&server, "city", "failing").await;
     until_state(&server, "city-2", "ok").await;
@@ -127,7 +127,7 @@ async fn a_target_that_is_reached_another_way_knows_what_it_was_told() {
     let is_signed = |request: &String| request.to_lowercase().contains("webhook-signature: v1,");
     assert!(!hook.requests().iter().any(is_signed));
 
-    // The end is refused, and then the target is reached another way.
+    // The hook refuses the end of the trouble, then the target's delivery changes.
     let n_told = told(&hook).len();
     takes.store(false, Ordering::Release);
     write_data(folder.path(), "city");
@@ -170,7 +170,7 @@ async fn further_trouble_waits_for_the_end_of_the_quiet_time() {
     until("both hear of its end", async || of_city(&loud) == 2 && of_city(&quiet) == 2).await;
     std::fs::remove_file(&city).unwrap();
     until("the one without a quiet time hears of more", async || of_city(&loud) == 3).await;
-    // Trouble of another feed is not silenced, and would come after that of the first one.
+    // Another feed's trouble is not silenced, and follows that of the first feed.
     std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
     until("the other feed is told of", async || has_told(&quiet, "city-2", "stale")).await;
     assert_eq!(of_city(&quiet), 2, "{:?}", told(&quiet));
@@ -229,7 +229,7 @@ async fn what_a_hook_did_not_take_is_told_after_a_kill() {
     server.stop("-TERM");
 }
 
-/// A mail server that takes everything, and what it was given.
+/// Starts a mail server that accepts everything, and returns its mails.
 async fn mail_server() -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! What open pages follow: the channels that they name, and what comes there.
+//! The channels that open pages follow, and their content.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::support::timetable::{Lines, message, now};
 use crate::support::town::Town;
 use crate::support::until::PATIENCE;
 
-/// The channels that the data of a page name.
+/// Returns the channels that the data of a page name.
 fn channels(page: &str) -> Vec<String> {
     let islands = page.split("<script type=\"application/json\" id=\"").skip(1);
     let data = islands.filter_map(|rest| {
@@ -44,7 +44,7 @@ async fn the_channels_of_a_page_exist_and_tell_the_states_that_it_shows() {
         for name in &names {
             query.append_pair("channel", name);
         }
-        // Opening asserts the status: one unknown channel refuses all of them.
+        // `open` asserts the status: a single unknown channel would refuse all.
         let mut stream = Stream::open(&town.url(""), &query.finish()).await;
         let mut held = HeldByChannel::default();
         let told = |held: &HeldByChannel, feed: &str| {

@@ -1,4 +1,4 @@
-//! How the feeds and the node are doing, as who may look is told.
+//! The state of feeds and node, for those who may read it.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::support::{serve, shared_demo};
 const PATIENCE: Duration = Duration::from_secs(20);
 const BODY: &[u8] = b"a body of the tests";
 
-/// A server with one feed, whose producer says that nothing is new once it has been asked.
+/// Starts a server with one feed, whose producer replies "not modified" after the first request.
 async fn server(more: &str) -> (RunningServer, Producer, String) {
     let mut reply =
         format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\netag: \"1\"\r\n\r\n", BODY.len());
@@ -34,7 +34,7 @@ async fn server(more: &str) -> (RunningServer, Producer, String) {
     (running, producer, url)
 }
 
-/// Follows a stream of one channel until what is held is so.
+/// Follows a stream of one channel until its state satisfies `is_so`.
 async fn until(stream: &mut Stream, held: &mut Held, is_so: impl Fn(&Held) -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !(held.whole && is_so(held)) {
@@ -151,7 +151,7 @@ async fn who_comes_sees_the_last_minutes_and_then_each_second() {
     assert!(sample["connections"].as_u64().is_some_and(|n| n >= 1), "{sample}");
     assert!(sample["memory"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{sample}");
     assert!(sample["cpu"].as_f64().is_some_and(|cores| cores >= 0.0), "{sample}");
-    // Another one is given what the first one has seen.
+    // A second stream receives the same samples.
     let mut later = Stream::open(&server, "channel=ops/node").await;
     let mut all = Held::default();
     let seen = samples(&held);

@@ -1,4 +1,4 @@
-//! What pages for riders say while live data are missing, old or wrong.
+//! Pages for riders while live data are missing, old or wrong.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
 use crate::support::until::{until, until_json};
 
-/// The banner that lists a feed: its element's first tag, and what follows; `None` without one.
+/// Returns the banner that lists a feed: its element's first tag, and the rest of the page; `None` without one.
 fn banner<'a>(page: &'a str, feed: &str) -> Option<(&'a str, &'a str)> {
     let (tag, rest) = page.split_once("data-trouble=")?.1.split_once('>')?;
     rest.contains(&format!("data-trouble-of=\"{feed}\"")).then_some((tag, rest))
@@ -23,7 +23,7 @@ fn is_shown(page: &str, feed: &str) -> bool {
     !entry.contains("hidden")
 }
 
-/// Since when the banner that lists a feed says that live data are missing, in seconds.
+/// Returns the time since which the banner that lists a feed reports missing live data, in seconds.
 fn since(page: &str, feed: &str) -> i64 {
     let (_, rest) = banner(page, feed).unwrap();
     let (_, rest) = rest.split_once("datetime=\"").unwrap();
@@ -39,14 +39,14 @@ fn one_late(lines: Lines) -> Vec<u8> {
     message(now(), vec![lines.behind("a1", 240)])
 }
 
-/// Waits for a feed to be in a state, and gives it as the API has it.
+/// Waits until a feed is in a state, and returns it from the API.
 async fn until_state(town: &Town, state: &str) -> Value {
     until_json(&town.url("/api/v1/feeds/town-trips"), |feed| feed["state"] == state).await
 }
 
 #[tokio::test]
 async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() {
-    // Longer than several polls, so that none of them misses it.
+    // Longer than several polls, so that no test misses the state.
     let town = Town::begin(["", "max_age = \"6s\""], one_late).await;
     until_state(&town, "ok").await;
     let data_time = get_json(&town.url("/api/v1/feeds/town-trips")).await["data_time"].clone();
@@ -55,7 +55,7 @@ async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() 
     town.producer.set(down());
     let feed = until_state(&town, "failing").await;
     assert!(feed["unreliable_since"].is_string(), "{feed}");
-    // What was predicted is gone by now, and the feed is still the one to name.
+    // The predictions have expired, and the banner still names the feed.
     for path in ["/stops/town/S", "/routes/town/A", "/trips/town/a1"] {
         let page = town.page(path).await;
         assert!(is_shown(&page, "town-trips"), "{path}: {page}");

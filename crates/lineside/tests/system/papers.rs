@@ -1,4 +1,4 @@
-//! The papers keep their word: each command and configuration in them is tried.
+//! Tests each command and configuration in the documentation.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use crate::support::http::{get, get_json};
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::{repository, shared_demo};
 
-/// A code block of a paper, and where it stands.
+/// A code block in the documentation, and its place.
 struct Block {
     place: String,
     text: String,
 }
 
-/// The readme and everything under `docs/`.
+/// Returns the paths of the readme and of everything under `docs/`.
 pub(crate) fn papers() -> Vec<PathBuf> {
     let root = repository();
     let mut papers = vec![root.join("README.md")];
@@ -32,7 +32,7 @@ pub(crate) fn papers() -> Vec<PathBuf> {
     papers
 }
 
-/// The code blocks of one language, from every paper.
+/// Returns all code blocks of a language.
 fn blocks(language: &str) -> Vec<Block> {
     let opening = format!("```{language}");
     let mut blocks = Vec::new();
@@ -121,7 +121,7 @@ fn every_configuration_in_the_papers_is_accepted() {
     }
 }
 
-/// A snippet may name a schedule that it does not show.
+/// Adds the schedules that a snippet names without showing them.
 fn with_its_schedules(text: &str) -> String {
     let mut whole = text.to_owned();
     for schedule in values_of(text, "static = \"") {
@@ -154,7 +154,7 @@ fn the_configuration_reference_has_every_key() {
     assert_eq!(names, keys_expected_instead_of("zzz = 1"), "sections");
     for heading in headings {
         let mut documented = documented_keys(&paper, heading);
-        // A section within another is a key of it.
+        // A nested section is also a key of its parent.
         let name = format!("{}.", heading.trim_matches(['[', ']']));
         documented.extend(within.iter().filter_map(|it| it.strip_prefix(&name)).map(str::to_owned));
         let expected = keys_expected_instead_of(&format!("{heading}\nzzz = 1"));
@@ -162,7 +162,7 @@ fn the_configuration_reference_has_every_key() {
     }
 }
 
-/// The first column of the table under a section's heading.
+/// Returns the first column of the table under a section's heading.
 fn documented_keys(paper: &str, heading: &str) -> BTreeSet<String> {
     let heading = format!("## `{heading}`");
     let section = paper.lines().skip_while(|line| *line != heading).skip(1);
@@ -171,7 +171,7 @@ fn documented_keys(paper: &str, heading: &str) -> BTreeSet<String> {
     keys.map(str::to_owned).collect()
 }
 
-/// What the server says it would have expected instead of a key that is none.
+/// Returns the known keys that the server lists when it meets an unknown one.
 fn keys_expected_instead_of(text: &str) -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");
@@ -188,7 +188,7 @@ fn keys_expected_instead_of(text: &str) -> BTreeSet<String> {
 #[tokio::test]
 async fn every_metric_is_explained() {
     let mut text = get(&format!("{}/metrics", shared_demo())).await.text().await.unwrap();
-    // Some are of feeds whose producers bring news by themselves.
+    // Some metrics exist only for feeds with subscribed producers.
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(
         folder.path(),
@@ -231,7 +231,7 @@ fn values_between_backticks(text: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// `/proxy/<feed>` and `/proxy/{id}` are both `/proxy/*`.
+/// Replaces placeholders: `/proxy/<feed>` and `/proxy/{id}` both become `/proxy/*`.
 fn with_stars(address: &str, open: char, close: char) -> String {
     let mut stars = String::new();
     let mut rest = address;

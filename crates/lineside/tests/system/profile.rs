@@ -1,4 +1,4 @@
-//! A running server is recorded: by admins only, one at a time, while it does what it does.
+//! Recording a running server: by admins only, one at a time, without disturbing it.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::support::until_ready;
 use crate::tls;
 
 const PROFILE: &str = "/api/v1/admin/profile";
-/// Recordings of a second each that may find the machine busy with something else.
+/// Maximum number of one-second recordings, because the machine may be busy.
 const ATTEMPTS: usize = 20;
 
 fn start(folder: &Path, more: &str) -> ServerProcess {
@@ -23,7 +23,7 @@ fn start(folder: &Path, more: &str) -> ServerProcess {
     ServerProcess::serving(folder, text)
 }
 
-/// A process that ends with the test.
+/// A process that is killed when the test ends.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -33,7 +33,7 @@ impl Drop for Ended {
     }
 }
 
-/// Records until each of these roots was seen in a stack, and gives all lines.
+/// Records until a stack with each of these roots was seen, and returns all lines.
 async fn recorded_with(roots: &[&str], mut record: impl AsyncFnMut() -> String) -> String {
     let mut all = String::new();
     for _ in 0..ATTEMPTS {
@@ -55,7 +55,7 @@ async fn handshakes_go_on_while_they_are_recorded() {
             let (folder, url) = (folder.path().to_owned(), server.url.clone());
             tokio::spawn(async move {
                 loop {
-                    // A client of its own: its first request shakes hands.
+                    // A new client, whose first request makes a handshake.
                     let page = tls::client(&folder, true).get(&url).send().await.unwrap();
                     assert_eq!(page.status(), 200);
                 }
@@ -119,7 +119,7 @@ async fn only_admins_record_one_at_a_time_and_not_for_long() {
         if response.status() == 409 {
             return Ok(response);
         }
-        // It came first, and the long one found no place.
+        // This recording came first, and the long one was refused.
         recording.abort();
         recording = long();
         Err(response.status())
@@ -129,7 +129,7 @@ async fn only_admins_record_one_at_a_time_and_not_for_long() {
     assert!((1..=60).contains(&wait), "{wait}");
     assert_problem(409, "profile_running", refusal(refused).await);
 
-    // Who goes away before the end leaves the place to others.
+    // A client that disconnects early frees the slot.
     recording.abort();
     for _ in 0..ATTEMPTS {
         let response = get_with(&format!("{url}?seconds=1"), &[BEARER]).await;

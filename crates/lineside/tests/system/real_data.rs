@@ -1,5 +1,5 @@
-//! Real feeds of real agencies through the whole server. They lie outside the repository; where they
-//! are absent these tests say so and pass.
+//! Runs real feeds of real agencies through the whole server. They are outside the repository; if they are missing,
+//! these tests report that and pass.
 
 #![expect(
     clippy::print_stdout,
@@ -22,16 +22,16 @@ use crate::support::{repository, serve};
 
 const LOADED_WITHIN: Duration = Duration::from_secs(300);
 const PLAYED_WITHIN: Duration = Duration::from_secs(90);
-/// Recorded seconds that pass in one: a snapshot each minute becomes ten in a second.
+/// Recorded seconds per second: one snapshot per minute becomes ten per second.
 const SPEED: f64 = 600.0;
 
-/// The folder of real feeds, or a word on why the test is skipped.
+/// Returns the folder of real feeds, or reports that the test is skipped.
 fn real_data() -> Option<PathBuf> {
     let folder = repository().join("../shared/data");
     if folder.is_dir() {
         return Some(folder);
     }
-    // Past the test harness, which shows what a passing test printed to nobody.
+    // Bypasses the test harness, which hides the output of passing tests.
     _ = writeln!(std::io::stderr(), "skipped: no real feeds at {}", folder.display());
     None
 }
@@ -67,7 +67,7 @@ fn zips_below(folder: &Path) -> Vec<PathBuf> {
     zips
 }
 
-/// The rows of each text file in a zip, counted by the csv crate alone.
+/// Counts the rows of each text file in a zip with the csv crate alone.
 fn count_rows(zip: &Path) -> BTreeMap<String, u64> {
     let mut archive = zip::ZipArchive::new(std::fs::File::open(zip).unwrap()).unwrap();
     let mut counts = BTreeMap::new();
@@ -91,7 +91,7 @@ fn count_rows(zip: &Path) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Waits until a schedule was read, or refused.
+/// Waits until a schedule is loaded or rejected.
 async fn until_read(server: &RunningServer, id: &str, deadline: Instant) -> Arc<Feed> {
     let feed = server.app().ingest().find_feed(id).unwrap();
     while feed.status().last_attempt.is_none() || feed.status().fetches == 0 {
@@ -139,11 +139,11 @@ async fn every_real_schedule_is_loaded_with_all_its_rows() {
     server.shut_down().await;
 }
 
-/// A folder of snapshots, the schedule that fits it where there is one, and what must be seen.
+/// A folder of snapshots, its schedule if there is one, and the expected results.
 struct Series {
     folder: &'static str,
     schedule: Option<&'static str>,
-    /// Whether the trips are the schedule's own, so that names and delays must be found.
+    /// True if the trips are in the schedule, so that names and delays are expected.
     matched: bool,
     snapshots: usize,
 }
@@ -195,7 +195,7 @@ async fn replay(data: &Path, series: &Series) {
         live.static_feed = plan.as_ref().map(|plan| plan.id.clone());
         plan.iter().cloned().chain([live]).collect::<Vec<_>>()
     };
-    // Nothing is played before the schedule is there and somebody listens.
+    // Nothing is played before the schedule is loaded and a client listens.
     let server = serve(config(feeds(SourceLocation::Path(dir.join("not there"))))).await;
     if plan.is_some() {
         let plan = until_read(&server, "plan", Instant::now() + LOADED_WITHIN).await;
@@ -205,7 +205,7 @@ async fn replay(data: &Path, series: &Series) {
     let channel = if plan.is_some() { "feed/plan" } else { "feed/live" };
     let mut stream = Stream::open(&url, &format!("channel={channel}")).await;
     let mut held = HeldByChannel::default();
-    // Who has the state is told of whatever comes after it.
+    // A client with the state receives all later changes.
     held.apply(&stream.next_within(PLAYED_WITHIN).await.expect("a state"));
     let recorded = feeds(SourceLocation::Replay { dir, speed: SPEED });
     server.app().ingest().apply_change(recorded).await.unwrap();
@@ -229,7 +229,7 @@ struct Seen {
     publications: usize,
 }
 
-/// Follows a channel until the recording has been played and nothing more comes.
+/// Follows a channel until the recording ends.
 async fn follow(
     (mut stream, mut held): (Stream, HeldByChannel),
     channel: &str,
@@ -238,7 +238,7 @@ async fn follow(
     let mut seen = Seen::default();
     let deadline = Instant::now() + PLAYED_WITHIN;
     loop {
-        // Before it begins the whole recording is looked through.
+        // The server scans the whole recording before it begins.
         let silence = if seen.records == 0 { PLAYED_WITHIN } else { Duration::from_secs(5) };
         let Some(event) = stream.next_within(silence).await else { break };
         held.apply(&event);

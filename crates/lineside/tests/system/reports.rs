@@ -1,4 +1,4 @@
-//! Reports: each new version of a schedule is held against the rules, and what was found is shown, told and kept.
+//! Reports: each new version of a schedule is validated, and the findings are shown, announced and stored.
 
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write as _};
@@ -15,7 +15,7 @@ use crate::support::producer::{Answer, Producer, Reply, answer};
 use crate::support::until::{until, until_json};
 use crate::support::until_ready;
 
-/// A schedule, with a line more in its stops.
+/// Returns a schedule with an additional line in its stops.
 pub(crate) fn schedule(stop: &str) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in SCHEDULE.iter().copied() {
@@ -28,7 +28,7 @@ pub(crate) fn schedule(stop: &str) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// A stop that no producer means to have there, and whose name is no markup.
+/// A misplaced stop whose name contains markup.
 pub(crate) const FAR: &str = "<b>U</b>,Far,0.0,0.0\n";
 
 struct House {
@@ -65,7 +65,7 @@ impl House {
     }
 }
 
-/// The report, as soon as it is one of these.
+/// Waits until the report satisfies `is_so`.
 pub(crate) async fn until_report(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     until("there is a report", async || get(url).await.status() == 200).await;
     until_json(url, is_so).await
@@ -77,7 +77,7 @@ pub(crate) async fn text(url: &str) -> String {
     reply.text().await.unwrap()
 }
 
-/// How many of a code the report has.
+/// Returns the number of findings of a code in the report.
 fn count(report: &Value, code: &str) -> u64 {
     let notices = report["notices"].as_array().unwrap();
     let found = notices.iter().find(|notice| notice["code"] == code);
@@ -104,7 +104,7 @@ async fn until_told(stream: &mut Stream, held: &mut Held, is_so: impl Fn(&Value)
     }
 }
 
-/// A house with a schedule that is well, whose server tells new errors to the first.
+/// Starts a server with a valid schedule that sends new errors to the returned hook.
 async fn with_alert() -> (Producer, House, ServerProcess) {
     let hook = Producer::answering(|_| Reply::ok("")).await;
     let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
@@ -146,7 +146,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     let path = address.strip_prefix(server.url.as_str()).unwrap();
     assert!(told["report"].as_str().unwrap().ends_with(path), "{told}");
 
-    // Neither a crash nor a producer that is down takes any of them, and nothing is told twice.
+    // Reports survive a crash and an outage of the producer, and nothing is announced twice.
     server.stop("-KILL");
     house.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
     let server = house.start().await;
@@ -159,7 +159,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     text(&format!("{}/feeds/city/versions/{}/report", server.url, of(&first))).await;
     let metrics = text(&format!("{}/metrics", server.url)).await;
     assert!(metrics.contains("lineside_validation_finished_total 0"), "{metrics}");
-    // The crash may have come before it was noted that the hook had taken it: what comes again then is the same.
+    // The crash may precede the record of the delivery. Then the hook receives the same notification again.
     let told: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
     assert_eq!(told.len(), 1, "{told:?}");
     let odd = problem(&format!("{report_url}?version=zz")).await;
@@ -174,7 +174,7 @@ async fn errors_that_come_back_are_another_notification() {
     let (hook, house, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
     for n_told in 1..=2 {
-        // Two that are well, so that there is time to see one of them.
+        // Two valid versions, so that the test has time to see one of them.
         for (stop, stops) in [("", 2), ("F,Fair,59.9,10.7\n", 3)] {
             house.give(&schedule(stop));
             let is_well = |found: &Value| {
@@ -191,7 +191,7 @@ async fn errors_that_come_back_are_another_notification() {
     server.stop("-TERM");
 }
 
-/// What pages and the badge say of the two versions.
+/// Asserts the content of pages and the badge on the two versions.
 async fn shown(server: &str, first: &Value, second: &Value) {
     let page = text(&format!("{server}/feeds/city")).await;
     let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
@@ -216,7 +216,7 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     assert!(badge.contains("aria-label=\"gtfs: 1 error\""), "{badge}");
 }
 
-/// What the lists of feeds say of their reports.
+/// Asserts the reports in the lists of feeds.
 async fn in_the_catalog(server: &str, second: &Value) {
     let feeds = get_json(&format!("{server}/api/v1/feeds")).await;
     let of = |id: &str| {
@@ -266,10 +266,10 @@ async fn in_the_catalog(server: &str, second: &Value) {
     }
 }
 
-/// What the list of versions says of their reports.
+/// Asserts the reports in the list of versions.
 async fn listed(server: &str, second: &Value) {
     let url = format!("{server}/api/v1/feeds/city/versions");
-    // What is kept is written a moment later.
+    // The store writes a moment later.
     let is_listed = |found: &Value| found["items"][0]["report"]["url"] == second["lineside"]["url"];
     let versions = until_json(&url, is_listed).await;
     let report = &versions["items"][0]["report"];
@@ -326,7 +326,7 @@ async fn what_cannot_be_read_at_all_has_a_report_too_until_it_is_mended() {
     assert!(page.contains("This version is not served"), "{page}");
     let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
     assert!(badge.contains("unreadable"), "{badge}");
-    // The last good version comes again, and is what counts.
+    // The last good version returns, and is the current one.
     house.give(&sound);
     let mended = until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
     assert_eq!(mended["lineside"]["version"], good["lineside"]["version"]);
@@ -360,7 +360,7 @@ async fn what_it_may_cost_is_bounded_and_said_to_be_ours() {
     server.stop("-TERM");
 }
 
-/// Feeds that are files beside the configuration.
+/// Writes a configuration with feeds from files in the same folder.
 fn write_feeds(folder: &Path, n: usize, keys: &str) -> String {
     std::fs::write(folder.join("city.zip"), schedule("")).unwrap();
     let feed = |n| format!("[[feed]]\nid = \"city-{n}\"\nurl = \"city.zip\"\n");

@@ -1,4 +1,4 @@
-//! Reports on GBFS systems: the files of one are held against the rules together as they come.
+//! Reports on GBFS systems: the files of a system are validated together as they arrive.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use crate::reports::until_report;
 use crate::support::http::get;
 use crate::support::site::{Site, serve};
 
-/// What is said of a vehicle that has the same id after a trip.
+/// The code for a vehicle that keeps its id after a trip.
 const KEPT_ID: &str = "vehicle_id_kept_after_move";
 
 fn now() -> u64 {
@@ -27,14 +27,14 @@ fn status(station: &str) -> String {
     ))
 }
 
-/// How many of a code the report has.
+/// Returns the number of findings of a code in the report.
 fn count(report: &Value, code: &str) -> u64 {
     let notices = report["notices"].as_array().unwrap();
     let found = notices.iter().find(|notice| notice["code"] == code);
     found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
 }
 
-/// Bikes with their places.
+/// Returns bikes at these places.
 fn bikes(places: &[(&str, f64)]) -> String {
     let bike = |(id, lat): &(&str, f64)| {
         format!(
@@ -45,7 +45,7 @@ fn bikes(places: &[(&str, f64)]) -> String {
     page(&format!(r#"{{"bikes":[{}]}}"#, bikes.join(",")))
 }
 
-/// Begins a system of these files beside what it is called. Gives the configuration of its feed.
+/// Starts a system of these files and `system_information`. Returns the configuration of its feed.
 async fn begin(site: &Site, files: [&str; 2]) -> String {
     let producer = site.start().await;
     let listed = ["system_information", files[0], files[1]]
@@ -74,7 +74,7 @@ async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
     let url = format!("{}/api/v1/feeds/bikes/report", server.url);
     let found = until_report(&url, |found| found["notices"].is_array()).await;
     assert_eq!(count(&found, KEPT_ID), 0, "{found}");
-    // Each but the first one has made a trip of a kilometer.
+    // Each bike except the first has made a trip of a kilometer.
     site.put("/free_bike_status", &bikes(&[("stays", 59.90), ("kept", 59.92), ("new-2", 59.93)]));
     let found = until_report(&url, |found| count(found, KEPT_ID) == 1).await;
     assert!(found.to_string().contains("\"kept\""), "{found}");

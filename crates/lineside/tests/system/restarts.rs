@@ -1,4 +1,4 @@
-//! Restarts of the real program: after a planned one nothing is lost or told twice, after a crash a gap is marked.
+//! Restarts of the real program: a planned one loses and repeats nothing; a crash marks a gap.
 
 use std::path::Path;
 use std::time::Duration;
@@ -81,7 +81,7 @@ poll = "1s"
         self.0.path()
     }
 
-    /// Where the bus is. The message's time is far from old however slow the machine is.
+    /// Sets the position of the bus. The message's timestamp is current, so that a slow machine does not matter.
     fn place_bus(&self, latitude: f64) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let message = json!({
@@ -91,7 +91,7 @@ poll = "1s"
                 "position": {"latitude": latitude, "longitude": 10.75},
             }}],
         });
-        // In one step, because it is polled meanwhile.
+        // Atomically, because the file is polled meanwhile.
         let new = self.path().join("new.json");
         std::fs::write(&new, message.to_string()).unwrap();
         std::fs::rename(new, self.path().join("vehicles.json")).unwrap();
@@ -120,7 +120,7 @@ fn query() -> String {
     CHANNELS.map(|channel| format!("channel={channel}")).join("&")
 }
 
-/// Reads on until `is_so`.
+/// Reads until `is_so` holds.
 async fn read_until(
     stream: &mut Stream,
     held: &mut HeldByChannel,
@@ -137,7 +137,7 @@ fn latitude(held: &HeldByChannel, channel: &str) -> Option<f64> {
     held.of_kind("vehicle").next()?["position"]["latitude"].as_f64()
 }
 
-/// Whether every transit channel has the bus there.
+/// Returns true if every transit channel has the bus there.
 fn all_know(held: &HeldByChannel, at: f64) -> bool {
     CHANNELS[..4].iter().all(|channel| {
         latitude(held, channel).is_some_and(|latitude| (latitude - at).abs() < 0.000_1)
@@ -160,11 +160,11 @@ async fn a_planned_restart_loses_nothing_and_tells_nothing_twice() {
     say(&server, 1).await;
     read_until(&mut stream, &mut held, |held| held.0.contains_key("app/kept/x")).await;
     let (away, position) = (stream.last_event_id.clone(), held.get("feed/city").clone());
-    // Somebody stays, as somebody does; so the logs live however slow the machine is.
+    // Another client stays subscribed, so that the logs survive on a slow machine.
     let stayer = Stream::open(&server.url, &query()).await;
     drop(stream);
 
-    // What comes while the reader is away, and is known to the server.
+    // Changes while the reader is away, which the server knows.
     house.place_bus(59.915);
     say(&server, 2).await;
     let state = format!("{}/api/v1/state?channel=feed/city", server.url);
@@ -182,7 +182,7 @@ async fn a_planned_restart_loses_nothing_and_tells_nothing_twice() {
         all_know(held, 59.915) && held.get("app/kept/x").offset == 2
     })
     .await;
-    // And what comes now comes after it.
+    // New changes follow those.
     house.place_bus(59.92);
     say(&server, 3).await;
     read_until(&mut stream, &mut held, |held| {
@@ -195,7 +195,7 @@ async fn a_planned_restart_loses_nothing_and_tells_nothing_twice() {
     }
     let after = held.get("feed/city");
     assert_eq!(after.epoch, position.epoch);
-    // Every revision once, and no state: that would be none.
+    // Every revision arrives once, and no state, which would not count.
     assert_eq!((after.publications - position.publications) as u64, after.offset - position.offset);
     assert_eq!(held.get("app/kept/x").publications, 3);
     assert!(server.stop("-INT").0.success());
@@ -255,7 +255,7 @@ async fn a_websocket_comes_back_after_a_planned_restart_as_after_a_short_break()
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_crash_a_gap_is_marked() {
     let house = House::new();
-    // A clean stop first: what it left must not come back after the crash of who took it.
+    // A clean stop first: its restart state must not return after the crash of the next process.
     assert!(house.start().await.stop("-TERM").0.success());
     let server = house.start().await;
     let mut stream = Stream::open(&server.url, &query()).await;

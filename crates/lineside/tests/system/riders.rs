@@ -1,11 +1,11 @@
-//! Pages for riders, as they read without scripts: networks, trips, alerts, later departures, search, and shares on time.
+//! Pages for riders without scripts: networks, trips, alerts, later departures, search, and punctuality.
 
 use crate::support::http::{get, get_json};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::Town;
 use crate::support::until::until;
 
-/// A late trip, one from another platform, one that is cancelled, a vehicle and an alert.
+/// Returns a late trip, a trip from another platform, a cancelled one, a vehicle and an alert.
 fn morning(lines: Lines) -> Vec<u8> {
     let texts = [("fr", "Travaux"), ("en", "Works <b>ahead</b>")];
     let said = vec![
@@ -29,7 +29,7 @@ async fn town() -> Town {
     town
 }
 
-/// The service date as addresses have it.
+/// Returns the service date as in addresses.
 fn date(town: &Town) -> String {
     let date = town.lines.date();
     format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..])
@@ -163,7 +163,7 @@ async fn a_board_goes_on_to_later_departures_and_back() {
     assert_ne!(trips(&first), trips(&second));
     let back = town.page(&link(&second, "prev")).await;
     assert_eq!(trips(&back)[0], trips(&first)[0], "{back}");
-    // Two hours on nothing runs, and the board says for which time.
+    // Ten hours later nothing runs, and the board names its time.
     let later = town.page(&format!("/stops/town/S?after={}", now() + 10 * 3600)).await;
     assert!(rows(&later) == 0 && later.contains("data-later"), "{later}");
     let wrong = town.page("/stops/town/S?after=someday").await;

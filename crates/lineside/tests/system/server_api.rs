@@ -1,4 +1,4 @@
-//! The server API: an operator's back end publishes, and whoever listens is told.
+//! The server API: an operator's back end publishes to subscribers.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn call(server: &str, method: &str, call: Value) -> Value {
     json_of(response).await
 }
 
-/// The number and the words of a call's error.
+/// Returns the code and the message of a call's error.
 async fn error(server: &str, method: &str, asked: Value) -> (u64, String) {
     let answer = call(server, method, asked).await;
     let error = &answer["error"];

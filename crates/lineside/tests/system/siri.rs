@@ -1,4 +1,4 @@
-//! SIRI as its consumers ask for it: Lite, the Nordic form, and requests that are posted.
+//! SIRI for consumers that request it: SIRI Lite, the Nordic form, and POST requests.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::support::until::{until, until_some};
 
 mod parts;
 
-/// The message in a body, which has to be without fault.
+/// Decodes the message in a body, and asserts that it has no problems.
 fn message(body: &[u8]) -> SiriMessage {
     let is_json = body.starts_with(b"{");
     let decode = if is_json { decode_json } else { decode_xml };
@@ -51,7 +51,7 @@ fn journeys(delivery: &ServiceDelivery) -> Vec<&VehicleJourney> {
     delivery.estimated_timetables.iter().flat_map(|it| it.journeys()).collect()
 }
 
-/// What a record of a state says, by its trip.
+/// Returns the trip updates of the state, by trip.
 async fn updates_by_trip() -> HashMap<String, Value> {
     let url = format!("{}/api/v1/state?channel=feed/city-trips", shared_demo());
     let state = get_json(&url).await;
@@ -61,7 +61,7 @@ async fn updates_by_trip() -> HashMap<String, Value> {
     updates.map(|change| (trip(change), change["record"].clone())).collect()
 }
 
-/// Seconds that a journey is late at a stop that is to come.
+/// Returns the delay of a journey at a future stop, in seconds.
 fn delay_at(journey: &VehicleJourney, stop: &str) -> Option<i64> {
     let call =
         journey.estimated_calls.iter().find(|it| it.stop_point_ref.as_deref() == Some(stop))?;
@@ -72,7 +72,7 @@ fn delay_at(journey: &VehicleJourney, stop: &str) -> Option<i64> {
         .or_else(|| late(call.expected_arrival_time, call.aimed_arrival_time))
 }
 
-/// Whether a journey was told from the very record.
+/// Returns true if a journey was made from this record.
 fn is_of(journey: &VehicleJourney, record: &Value) -> bool {
     let made = record["timestamp"].as_i64();
     made.or_else(|| record["timestamp"].as_str()?.parse().ok())
@@ -81,7 +81,7 @@ fn is_of(journey: &VehicleJourney, record: &Value) -> bool {
 
 #[tokio::test]
 async fn journeys_are_as_late_as_the_state_says() {
-    // The city goes on between two looks, so only what is of the same record is compared.
+    // The city changes between two requests, so only journeys of the same record are compared.
     let compared = until_some("enough journeys are compared", async || {
         let delivery = asked("/siri/rest/et?datasetId=city-trips&maxSize=3000").await;
         let updates = updates_by_trip().await;
@@ -127,7 +127,7 @@ async fn both_forms_of_siri_lite_say_the_same() {
         let xml = get(&format!("{url}.xml")).await.bytes().await.unwrap();
         let (mut json, mut xml) = (message(&json), message(&xml));
         for payload in json.payloads.iter_mut().chain(&mut xml.payloads) {
-            // They were made at two moments.
+            // The responses have different timestamps.
             match payload {
                 MessagePayload::LinesDelivery(lines) => {
                     assert!(!lines.annotated_line_refs.is_empty());
@@ -144,7 +144,7 @@ async fn both_forms_of_siri_lite_say_the_same() {
     }
 }
 
-/// A stop of the city at which something calls, and goes on to while a test looks at it.
+/// Returns a stop of the city with departures in the near future.
 async fn a_stop() -> String {
     let found = until_some("a stop has departures", async || {
         let vehicles = asked("/siri/rest/vm").await;
@@ -264,7 +264,7 @@ async fn a_data_set_settles_which_network_an_id_is_of() {
     let visits = found.stop_monitorings.iter().flat_map(|it| &it.monitored_stop_visits);
     let names: Vec<_> = visits.filter_map(|visit| visit.item_identifier.as_deref()).collect();
     assert!(names.iter().all(|name| name.starts_with("twin:")), "{names:?}");
-    // What none of the networks that are asked for has is another's, which is then not told.
+    // An id that the requested networks lack belongs to another network, which is then left out.
     let (status, found) = asked("estimated-timetables.xml?LineRef=town:A&DatasetId=twin").await;
     assert_eq!((status, journeys(&found).len()), (200, 0));
 }
@@ -290,13 +290,13 @@ async fn who_asks_again_is_told_what_changed_since() {
     let first = asked(path).await;
     let all = first.vehicle_monitorings[0].vehicle_activities.len();
     assert!(all > 1);
-    // Who knows the name takes what is told to it, so an answer that others may read does not hold it.
+    // Anyone who knows the name could take its changes, so cacheable answers omit it.
     assert!(!format!("{:?}", first.request_message_ref).contains("again"));
-    // A look at the head tells nothing, so it takes nothing away.
+    // A HEAD request delivers nothing, so it does not consume changes.
     let url = format!("{}{path}", shared_demo());
     let head = send(reqwest::Method::HEAD, &url, &[]).await;
     assert_eq!((head.status().as_u16(), header(&head, "cache-control")), (200, "no-store"));
-    // Vehicles move; sooner or later an answer holds some of them and not all.
+    // Vehicles move, so at some point an answer contains some of them but not all.
     let mut last = HashMap::new();
     until_some("some vehicles and not all are told", async || {
         let more = asked(path).await;
@@ -314,7 +314,7 @@ async fn who_asks_again_is_told_what_changed_since() {
         }
     })
     .await;
-    // Another name begins anew.
+    // Another name starts with the whole state.
     let other = asked("/siri/rest/vm?datasetId=city-vehicles&requestorId=other").await;
     assert!(other.vehicle_monitorings[0].vehicle_activities.len() > 1);
 }
@@ -341,7 +341,7 @@ async fn what_does_not_fit_comes_with_the_next_answer() {
     told.sort();
     told.dedup();
     assert!(told.len() + 5 >= journeys_in_all, "{} of {journeys_in_all}", told.len());
-    // Without a name there is no next part: an answer is whole, or as much as is asked for, and never says otherwise.
+    // Without a name there is no next part: an answer is complete or limited as requested, and never announces more.
     let few = asked("/siri/rest/et?maxSize=5").await;
     assert_eq!((few.more_data, journeys(&few).len()), (None, 5));
     for path in ["/siri/rest/et", "/siri/rest/vm", "/siri/2.0/estimated-timetables.json"] {
@@ -369,7 +369,7 @@ const ENVELOPE: &str =
 const NAMESPACES: &str =
     r#"xmlns:sw="http://wsdl.siri.org.uk" xmlns:siri="http://www.siri.org.uk/siri""#;
 
-/// A request in the envelope of the French profile.
+/// Returns a request in the envelope of the French profile.
 fn in_envelope(name: &str, info: &str, request: &str) -> String {
     format!(
         "{ENVELOPE}<sw:{name} {NAMESPACES}>{info}<Request version=\"2.0\">{request}</Request>\

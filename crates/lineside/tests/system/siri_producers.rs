@@ -1,4 +1,4 @@
-//! Producers of SIRI, from their sockets to boards and exports.
+//! SIRI producers, from their sockets to boards and exports.
 
 mod inbox;
 
@@ -42,7 +42,7 @@ fn said(body: &str) -> Answer {
 }
 
 async fn vehicles(url: &str) -> Vec<String> {
-    // Before the first answer there is none.
+    // Before the first reply there is no message.
     let reply = get(&format!("{url}/gtfs-rt/s.json")).await.text().await.unwrap();
     let message: Value = serde_json::from_str(&reply).unwrap();
     let entities = message["entity"].as_array().cloned().unwrap_or_default();
@@ -98,7 +98,7 @@ async fn a_producer_that_is_subscribed_to_brings_its_news_with_its_key_and_nobod
     assert_problem(400, "bad_parameter", refusal(twice).await);
     assert_eq!(post(&address, vehicle("V")).await.status(), 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
-    // What is announced is fetched.
+    // Announced data is fetched.
     producer.set(said(&vehicle("W")));
     let ready = "<DataReadyNotification><RequestTimestamp>2026-11-21T12:00:00Z</RequestTimestamp>\
                  <MessageIdentifier>m7</MessageIdentifier></DataReadyNotification>";

@@ -1,4 +1,4 @@
-//! What is written in SIRI and the schema of SIRI: every kind of answer, as far as [the schemas are at hand](crate::support::schema).
+//! Validates every kind of SIRI answer against the SIRI schema, if [the schemas are available](crate::support::schema).
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ async fn posted(name: &str, path: &str, body: &str) -> (String, String) {
     (name.to_owned(), text)
 }
 
-/// A stop of the city at which trams call.
+/// Returns a stop of the city that trams serve.
 async fn a_stop() -> String {
     let (_, stops) = asked("/siri/2.0/stoppoints-discovery.xml").await;
     let (_, rest) = stops.split_once("<StopPointRef>").unwrap();

@@ -1,4 +1,4 @@
-//! Subscriptions to SIRI: what a consumer is sent from its subscription to its end.
+//! SIRI subscriptions: the deliveries to a consumer from its subscription to its end.
 
 mod manners;
 
@@ -24,11 +24,11 @@ use crate::support::town::good;
 use crate::support::until::{until, until_some};
 use crate::support::{admin, schema, serve, shared_demo};
 
-/// A consumer that takes what it is sent, or refuses it.
+/// A consumer that accepts or refuses deliveries.
 #[derive(Clone, Default)]
 struct Consumer {
     bodies: Arc<Mutex<Vec<String>>>,
-    /// What stands above each of them, in small letters.
+    /// The head of each request, in lower case.
     heads: Arc<Mutex<Vec<String>>>,
     refuses: bool,
 }
@@ -47,7 +47,7 @@ impl Consumer {
         url
     }
 
-    /// Reads requests of a connection until its end.
+    /// Reads the requests of a connection until its end.
     async fn take(&self, mut socket: TcpStream) {
         loop {
             let mut head = Vec::new();
@@ -78,7 +78,7 @@ impl Consumer {
         bodies.iter().map(|body| message(body.as_bytes())).collect()
     }
 
-    /// What came, by its number.
+    /// Returns the received bodies with their numbers.
     fn named_bodies(&self) -> Vec<(String, String)> {
         let bodies = self.bodies.lock().unwrap();
         bodies.iter().enumerate().map(|(at, body)| (at.to_string(), body.clone())).collect()
@@ -100,7 +100,7 @@ fn message(body: &[u8]) -> SiriMessage {
     message
 }
 
-/// A server that reads the shared city, and lets consumers be anywhere if it is told so.
+/// Starts a server that polls the shared city. `keys` may allow private consumers.
 async fn server(keys: &str) -> (RunningServer, String) {
     let city = shared_demo();
     let feed = |id: &str| {
@@ -176,7 +176,7 @@ fn statuses(message: SiriMessage) -> Vec<ResponseStatus> {
     }
 }
 
-/// Waits until so many subscriptions are counted.
+/// Waits until the number of subscriptions is `count`.
 async fn until_counted(server: &str, count: usize) {
     let line = format!("lineside_siri_subscriptions {count}\n");
     let metrics = format!("{server}/metrics");
@@ -220,7 +220,7 @@ async fn a_subscriber_is_met_told_all_and_then_what_changes() {
     running.shut_down().await;
 }
 
-/// A town with a schedule and a feed of its trips, and where its consumers may be anywhere.
+/// Starts a server with a town's schedule and its trips, which allows private consumers.
 async fn town(folder: &Path) -> (ServerProcess, Lines, Producer) {
     let schedule = folder.join("town");
     let lines = Lines::write(&schedule);
@@ -296,8 +296,8 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
     let (running, server) = server("").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
-    // A private address is for whoever the admin is.
-    // Late enough that something is told before.
+    // Only an admin may use a private address.
+    // Late enough for a delivery before the end.
     let ends = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(40);
     let body = format!(
         r#"<S:Envelope xmlns:S="http://schemas.xmlsoap.org/soap/envelope/"><S:Body>
@@ -337,7 +337,7 @@ async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
     post(&server, &subscription(&at(&address), &wishes), &[]).await;
     until("it is tried again", async || stranger.messages().len() > 1).await;
     assert!(stranger.deliveries().is_empty());
-    // The same name again is the same subscription.
+    // The same name is the same subscription.
     post(&server, &subscription(&at(&address), &wishes), &[]).await;
     until_counted(&server, 1).await;
     let all = plain(
@@ -377,7 +377,7 @@ async fn a_stranger_neither_ends_nor_replaces_what_is_anothers() {
         panic!("one")
     };
     assert_eq!(kind(status), "AccessNotAllowedError", "what is its own for another consumer");
-    // A name belongs to who uses it: under the same one another client has a subscription of its own.
+    // Names belong to their consumer: another client has its own subscription of the same name.
     let [status] = &statuses(post_by(&stranger, &server, &wished, &[]).await)[..] else {
         panic!("one")
     };

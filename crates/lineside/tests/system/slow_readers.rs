@@ -1,4 +1,4 @@
-//! Clients that ask and do not read, or that keep the server busy without asking anything.
+//! Clients that request and do not read, or that keep the server busy without requests.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::support::producer::{Answer, Producer, answer};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
-/// More than the sockets of both ends hold.
+/// More than the socket buffers of both ends hold.
 const LENGTH: usize = 16 << 20;
 
-/// A client that has room for nothing.
+/// The settings of a client without a flow-control window.
 const NO_WINDOW: [(u16, u32); 1] = [(4, 0)];
 
 const DATA: u8 = 0;
@@ -58,7 +58,7 @@ impl Server {
         TcpStream::connect(address).await.unwrap()
     }
 
-    /// The value of a metric without labels.
+    /// Returns a metric without labels.
     async fn metric(&self, name: &str) -> u64 {
         let url = format!("{}/metrics", self.process.url);
         let text = get(&url).await.text().await.unwrap();
@@ -66,7 +66,7 @@ impl Server {
         line.unwrap().parse().unwrap()
     }
 
-    /// Begins a connection of HTTP/2 with these settings.
+    /// Opens an HTTP/2 connection with these settings.
     async fn connect_http2(&self, settings: &[(u16, u32)]) -> TcpStream {
         let mut socket = self.connect().await;
         let settings: Vec<u8> = settings
@@ -80,14 +80,14 @@ impl Server {
     }
 }
 
-/// A reply of the producer; each number makes another one.
+/// Returns a reply of the producer, distinct for each number.
 fn body(number: u64) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..LENGTH).map(|i| (i % 251) as u8).collect();
     bytes[..8].copy_from_slice(&number.to_be_bytes());
     answer("200 OK", &["content-type: image/png"], &bytes)
 }
 
-/// Reads on until the server resets the stream.
+/// Reads until the server resets the stream.
 async fn read_until_reset(read: &mut OwnedReadHalf, stream: u32) {
     let reset = async {
         loop {
@@ -113,14 +113,14 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The header block of a request for a path.
+/// Encodes the header block of a request for a path.
 fn request(path: &str) -> Vec<u8> {
-    // GET and http of the static table, and two literals with names of it: the path and the authority.
+    // GET and http from the static table, and two literals with its names: the path and the authority.
     let path = [&[0x04, path.len() as u8], path.as_bytes()].concat();
     [&[0x82, 0x86][..], &path, &[0x01, 0x01, b'x']].concat()
 }
 
-/// The next frame: its kind, its stream and its payload; none when the connection ends.
+/// Returns the kind, the stream and the payload of the next frame; `None` at the end of the connection.
 async fn next_frame(socket: &mut OwnedReadHalf) -> Option<(u8, u32, Vec<u8>)> {
     let mut head = [0; 9];
     socket.read_exact(&mut head).await.ok()?;
@@ -139,7 +139,7 @@ async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
         connection.write_all(b"GET /proxy/bytes HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         connections.push(connection);
     }
-    // The one that asks for the metrics may be kept for a while.
+    // The connection that reads the metrics may stay open for a while.
     until(async || server.metric("lineside_http_connections").await <= 5).await;
 }
 
@@ -153,7 +153,7 @@ async fn a_stream_that_leaves_no_room_is_reset_and_the_connection_goes_on() {
         let path = if n % 2 == 0 { &proxied } else { &made };
         write.write_all(&frame(HEADERS, 0x5, 2 * n + 1, path)).await.unwrap();
     }
-    // One client of the connection does read.
+    // One stream of the connection does read.
     let good = 2 * STREAMS + 1;
     write.write_all(&frame(HEADERS, 0x5, good, &request("/healthz"))).await.unwrap();
     write.write_all(&frame(WINDOW_UPDATE, 0, good, &[0, 1, 0, 0])).await.unwrap();
@@ -213,7 +213,7 @@ async fn a_server_with_little_room_left_resets_who_takes_nothing_long_before_the
         write.write_all(&frame(HEADERS, 0x5, 1, &request("/api/v1/openapi.json"))).await.unwrap();
         held.push((read, write));
     }
-    // One reset may make enough room, so the others may go on.
+    // One reset may free enough memory, so the others may stay open.
     let resets = held.iter_mut().map(|(read, _)| Box::pin(read_until_reset(read, 1)));
     futures_util::future::select_all(resets).await;
 }

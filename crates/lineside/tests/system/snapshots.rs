@@ -1,4 +1,4 @@
-//! Last good bytes of a real program whose process is killed, stopped, or has a disk that takes nothing.
+//! The last good bytes survive a kill, a stop, and a disk that rejects writes, in the real program.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -18,12 +18,12 @@ use crate::support::until::until;
 use crate::support::until_ready;
 
 const KILLS: usize = 5;
-/// Bodies that clients see for the first time before the process is killed.
+/// Minimum number of new bodies that clients receive before the process is killed.
 const SEEN_MIN: usize = 20;
-/// Feeds, by the size of their bodies.
+/// Body sizes of the feeds.
 const SIZES: [usize; 8] = [300, 2_000, 2_000, 20_000, 20_000, 200_000, 200_000, 2_000_000];
 
-/// Something new at every request, until it fails.
+/// A producer with a new body for every request, until it fails.
 #[derive(Clone, Debug, Default)]
 struct News {
     number: Arc<AtomicU64>,
@@ -60,12 +60,12 @@ impl News {
         } else {
             answer("200 OK", &[], &body(feed, self.number.fetch_add(1, Ordering::Relaxed)))
         };
-        // A process that was killed reads no answer.
+        // A killed process reads no reply.
         _ = socket.write_all(&reply).await;
     }
 }
 
-/// A body that shows its number, and whether it is whole.
+/// Returns a body with its number repeated, so that a torn one is recognized.
 fn body(feed: usize, number: u64) -> Vec<u8> {
     let mut body = format!("{number:020}\n").into_bytes().repeat(SIZES[feed] / 21);
     body.push(feed as u8);
@@ -92,10 +92,10 @@ fn configure(folder: &Path, producer: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The newest body of each feed that a client was given.
+/// The newest body of each feed that a client received.
 type Seen = Arc<Mutex<HashMap<usize, u64>>>;
 
-/// Reads a feed over and over, until the server is gone.
+/// Reads a feed repeatedly until the server is gone.
 async fn read(url: String, feed: usize, seen: Seen, n_seen: Arc<AtomicU64>) {
     let client = client();
     while let Ok(response) = client.get(format!("{url}/proxy/f{feed}")).send().await {
@@ -136,7 +136,7 @@ async fn what_a_client_was_given_is_there_after_the_process_was_killed() {
         }
         news.is_down.store(true, Ordering::Relaxed);
         let server = ServerProcess::start(&["serve", "--config", &config]);
-        // At once, before the producer has been asked.
+        // At once, before the producer is polled.
         let given = seen.lock().unwrap().clone();
         for (feed, number) in given {
             let response = get(&format!("{}/proxy/f{feed}", server.url)).await;
@@ -197,7 +197,7 @@ async fn a_disk_that_takes_nothing_stops_neither_polling_nor_serving() {
     let folder = tempfile::tempdir().unwrap();
     let config = one_feed(folder.path(), &producer.url("/a"));
     std::fs::create_dir(folder.path().join("data")).unwrap();
-    // A file where a folder has to be.
+    // A file where the server needs a folder.
     std::fs::write(folder.path().join("data/blobs"), "in the way").unwrap();
     let server = ServerProcess::start(&["serve", "--config", &config]);
     until_ready(&server.url).await;

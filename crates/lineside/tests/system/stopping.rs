@@ -1,4 +1,4 @@
-//! Stopping: clean, within five seconds, whatever is going on.
+//! The server stops cleanly within five seconds in every situation.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,7 +12,7 @@ use crate::support::http::get;
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::until::{until, until_reply};
 
-/// Five seconds, and some more for a busy machine to send the signal and to tell of the end.
+/// Five seconds, and some more because a busy machine delays the signal and the exit.
 pub(crate) const STOP_MAX: Duration = Duration::from_secs(5 + 3);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +23,7 @@ async fn a_server_stops_cleanly_within_five_seconds() {
         for _ in 0..5 {
             streams.push(Stream::open(&server.url, "channel=feed/city").await);
         }
-        // A connection that sends no request, and one in the middle of a head.
+        // A connection without a request, and one in the middle of a request head.
         let address = server.url.trim_start_matches("http://").to_owned();
         let _silent = std::net::TcpStream::connect(&address).unwrap();
         let mut half = std::net::TcpStream::connect(&address).unwrap();
@@ -38,7 +38,7 @@ async fn a_server_stops_cleanly_within_five_seconds() {
     }
 }
 
-/// Whoever starts it may have read the greeting, and ask it to stop at once.
+/// A parent that reads the greeting may stop the server at once.
 #[tokio::test]
 async fn a_server_can_be_asked_to_stop_before_its_greeting_is_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -48,9 +48,9 @@ async fn a_server_can_be_asked_to_stop_before_its_greeting_is_read() {
     fill(&writer);
     let mut command = lineside(&["serve", "--config", file.to_str().unwrap()]);
     let mut child = Left(command.stdout(writer).stderr(Stdio::null()).spawn().unwrap());
-    // What it was started with has an end of the pipe, too.
+    // The command still holds an end of the pipe.
     drop(command);
-    // It can write nothing of its greeting yet.
+    // The full pipe blocks the greeting.
     let status = format!("/proc/{}/status", child.0.id());
     until("it listens for SIGTERM", async || {
         let status = std::fs::read_to_string(&status).unwrap();
@@ -66,19 +66,19 @@ async fn a_server_can_be_asked_to_stop_before_its_greeting_is_read() {
     assert!(status.success() && said.contains("Ctrl-C"), "{status} {said}");
 }
 
-/// A process that a test may leave behind.
+/// A process that is killed when the test ends.
 struct Left(Child);
 
 impl Drop for Left {
     fn drop(&mut self) {
-        // Already gone when the test stopped it itself.
+        // The process is gone already if the test stopped it.
         _ = self.0.kill();
     }
 }
 
-/// Leaves no room in a pipe for a single byte more.
+/// Fills a pipe completely.
 fn fill(pipe: &std::io::PipeWriter) {
-    // Opened once more, so that only this end does not wait.
+    // A second descriptor, so that only this end is non-blocking.
     let again = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let mut options = File::options();
     let options = options.write(true).custom_flags(nix::libc::O_NONBLOCK);
@@ -95,12 +95,12 @@ async fn a_connection_too_many_is_told_so_at_once() {
     let open = || std::net::TcpStream::connect(&address).unwrap();
     let mut taken = vec![open(), open(), open()];
     let health = format!("{}/healthz", server.url);
-    // Who was made to wait would be let in once the three are given up.
+    // A waiting connection would be admitted once the three are closed.
     let refused = until_reply("refused", &health, |reply| reply.status() == 503).await;
     assert_eq!(refused.headers()["retry-after"], "5");
     taken.clear();
     until_reply("there again", &health, |reply| reply.status() == 200).await;
-    // What it counts is what was refused, by the limit that was met.
+    // The metric counts refused connections by the limit.
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
     let refused = |reason| {
         let name = format!("lineside_http_refused_total{{reason=\"{reason}\"}} ");

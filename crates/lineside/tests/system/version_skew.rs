@@ -1,4 +1,5 @@
-//! Messages that are about a schedule before the one in use: which one is said, also of versions that only the store remembers.
+//! Messages that refer to an earlier version of the schedule: the report names the version, even if only the store has
+//! it.
 
 use std::io::{Cursor, Write as _};
 use std::path::PathBuf;
@@ -15,14 +16,14 @@ use crate::support::producer::{Answer, Producer, Reply, answer};
 use crate::support::until::until_json;
 use crate::support::until_ready;
 
-/// Trips of each version; of fewer nothing would be said.
+/// Number of trips of each version; the rule ignores fewer.
 const TRIPS: usize = 6;
 
 fn trips(version: &str) -> impl Iterator<Item = String> {
     (0..TRIPS).map(move |n| format!("{version}-{n}"))
 }
 
-/// A schedule whose trips are called after it.
+/// Returns a schedule whose trip ids contain its version.
 fn schedule(version: &str) -> Vec<u8> {
     let (mut names, mut times) = (String::from("route_id,service_id,trip_id\n"), String::new());
     for trip in trips(version) {
@@ -31,7 +32,7 @@ fn schedule(version: &str) -> Vec<u8> {
     }
     let times = format!("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n{times}");
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    // Not that of its making: the same version is the same bytes whenever it is given.
+    // A fixed timestamp, so that each version always has the same bytes.
     let options = SimpleFileOptions::default().last_modified_time(zip::DateTime::default());
     for (name, text) in SCHEDULE.iter().copied() {
         archive.start_file(name, options).unwrap();
@@ -45,7 +46,7 @@ fn schedule(version: &str) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-/// A message about the trips of a version; about nothing without one.
+/// Returns a message on the trips of a version, or an empty one.
 fn message(version: Option<&str>) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
     let update = |trip: String| {
@@ -69,7 +70,7 @@ fn message(version: Option<&str>) -> String {
 struct House {
     folder: tempfile::TempDir,
     city: Producer,
-    /// The version that the buses are about.
+    /// The version that the message refers to.
     about: Arc<Mutex<Option<&'static str>>>,
 }
 
@@ -105,7 +106,7 @@ impl House {
         self.city.set(Answer::Bytes(answer("200 OK", &[], &schedule(version))));
     }
 
-    /// Has the buses be about a version, and waits until it is said that another one than that in use fits best.
+    /// Sends messages on a version, and waits until the report names it as the best match.
     async fn version_that_fits(&self, about: &'static str, server: &ServerProcess, hash: &str) {
         *self.about.lock().unwrap() = Some(about);
         let url = format!("{}/api/v1/feeds/buses/report", server.url);
@@ -116,7 +117,7 @@ impl House {
     }
 }
 
-/// What is said of another version.
+/// Returns the sample that names another version.
 fn skew(report: &Value) -> Option<&Value> {
     let notices = report["notices"].as_array()?;
     let found = notices.iter().find(|notice| notice["code"] == "schedule_version_skew")?;

@@ -15,30 +15,30 @@ use super::socket::{Opening, Socket, connect};
 use super::{BackEnd, KEY, address_of, eventually, start};
 use crate::support::process::lineside;
 
-/// Good clients over each transport.
+/// Number of good clients on each transport.
 const GOOD: usize = 1_200;
-/// What is published to those of one transport, a second, and for how many.
+/// Number of publications per second to the clients of one transport, and number of seconds.
 const PUBLICATIONS: (usize, usize) = (5, 8);
-/// Bad clients of each patient kind, and how many lie at the same time.
+/// Number of bad clients of each patient kind, and number of concurrent lying ones.
 const BAD: usize = 100;
 const LYING: usize = 4;
-/// What only bad clients listen to: more than the system takes for them.
+/// The channel of bad clients: more data than their socket buffers hold.
 const FLOOD: &str = "app/kept/flood";
 const FLOOD_BYTES: usize = 60_000;
-/// What a bad client's system keeps for it unread.
+/// The receive buffer of a bad client, in bytes.
 const RECEIVE_BYTES: u32 = 4_096;
-/// What the server may have resident at most. If it kept for each of those who do not read what it has for them,
-/// the flood alone would be far beyond.
+/// Maximum resident memory of the server. If it buffered everything for each client that does not read, the flood alone
+/// would exceed this by far.
 const RESIDENT_MAX: u64 = 384 << 20;
 
-/// A transport, as `lineside load` is told of it, and the channel of its good clients.
+/// A transport with the arguments of `lineside load`, and the channel of its good clients.
 const WAYS: [(&[&str], &str); 3] = [
     (&["--transport", "websocket"], "app/kept/json"),
     (&["--transport", "websocket", "--format", "protobuf"], "app/kept/protobuf"),
     (&["--transport", "sse"], "app/kept/events"),
 ];
 
-/// Good clients over one transport, all that is published to them, and what came of it.
+/// Runs good clients on one transport with all their publications, and returns the result.
 fn good(
     url: String,
     (transport, channel): (&'static [&'static str], &'static str),
@@ -65,7 +65,7 @@ fn good(
     })
 }
 
-/// Subscribes to all that is published, through a socket that takes little.
+/// Subscribes to all channels on a socket with a small buffer.
 async fn listener(address: &str) -> Socket {
     let opening = Opening { receive_bytes: Some(RECEIVE_BYTES), ..Opening::default() };
     let mut socket = Socket::open_as(address, opening).await.unwrap();
@@ -77,7 +77,7 @@ async fn listener(address: &str) -> Socket {
     socket
 }
 
-/// An event stream of the flood, through a socket that takes little.
+/// Opens an event stream of the flood on a socket with a small buffer.
 async fn stream(address: &str) -> TcpStream {
     let mut stream = connect(address, Some(RECEIVE_BYTES)).await.unwrap();
     let request = format!("GET /events?channel={FLOOD} HTTP/1.1\r\nHost: {address}\r\n\r\n");
@@ -85,15 +85,15 @@ async fn stream(address: &str) -> TcpStream {
     stream
 }
 
-/// Those who are there and do no good.
+/// The bad clients.
 #[derive(Default)]
 struct Bad {
-    /// Never read what they asked for.
+    /// Never read the data that they requested.
     asleep: Vec<Socket>,
     streams: Vec<TcpStream>,
-    /// Never say what they want, or only half of it.
+    /// Never send a request, or only half of one.
     silent: Vec<TcpStream>,
-    /// Read a few bytes now and then, and those who lie.
+    /// Read a few bytes now and then, or lie.
     busy: JoinSet<()>,
 }
 
@@ -140,7 +140,7 @@ async fn lie(address: String, first: usize, over: Arc<AtomicBool>, lies: Arc<Ato
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_good_lose_nothing_by_the_bad() {
     let folder = tempfile::tempdir().unwrap();
-    // The logs are long enough for good clients that wait for the machine, and no room for one's own copy.
+    // The logs are long enough for good clients on a busy machine, and too short to buffer per client.
     let server = start(folder.path(), "1MiB");
     let (address, back_end) = (address_of(&server), BackEnd::of(&server));
     let (over, lies) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
@@ -186,7 +186,7 @@ async fn the_good_lose_nothing_by_the_bad() {
         usage.resident_peak >> 20
     );
     assert!(usage.resident_peak < RESIDENT_MAX, "{usage:?}");
-    // Twice what would have to lie about if it was kept for all of those who do not read.
+    // Twice the memory that buffering for each client that does not read would take.
     assert!(
         (flooded * 2 * BAD) as u64 > 2 * RESIDENT_MAX,
         "a flood of {flooded} bytes shows nothing"

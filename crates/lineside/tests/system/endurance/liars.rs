@@ -1,4 +1,4 @@
-//! Clients that say what no client should, each with what they are told for it.
+//! Clients that violate the protocol, and the expected replies of the server.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::socket::{Opening, Socket, TEXT, connect, frame};
 
-/// One kind of lie.
+/// A kind of violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lie {
     Unmasked,
@@ -53,11 +53,11 @@ const FINAL: u8 = 0x80;
 const COMPRESSED: u8 = 0x40;
 
 impl Lie {
-    /// Tells it once, and checks the answer.
+    /// Performs the violation, and asserts the reply.
     pub(super) async fn tell(self, address: &str, channel: &str) {
         match self {
             Self::NotAnHttpRequest => Self::is_let_go(address, b"\x16\x03\x01 lines\r\n\r\n").await,
-            // Closed from this side, in the middle.
+            // The client closes in the middle.
             Self::HalfAHead => {
                 let mut stream = connect(address, None).await.unwrap();
                 stream.write_all(b"GET /connection/websocket HT").await.unwrap();
@@ -72,7 +72,7 @@ impl Lie {
             }
             _ => {
                 let mut socket = self.listener(address, channel).await;
-                // It may be closed before all of it was said.
+                // The server may close before everything is sent.
                 _ = socket.stream.write_all(&self.bytes()).await;
                 let code = socket.end().await;
                 assert_eq!(code, Some(self.code()), "{self:?}");
@@ -80,7 +80,7 @@ impl Lie {
         }
     }
 
-    /// What is said on a connection that was good until then.
+    /// Returns the bytes to send on a connection that was valid until then.
     fn bytes(self) -> Vec<u8> {
         match self {
             Self::Unmasked => b"\x81\x02{}".to_vec(),
@@ -101,7 +101,7 @@ impl Lie {
         }
     }
 
-    /// With which code the server closes for it.
+    /// Returns the expected close code.
     fn code(self) -> u16 {
         match self {
             Self::NotText | Self::NotCompressed => 1007,
@@ -122,7 +122,7 @@ impl Lie {
         socket
     }
 
-    /// Closed, whatever is answered before.
+    /// Asserts that the server closes the connection, after any reply.
     async fn is_let_go(address: &str, bytes: &[u8]) {
         let mut stream = connect(address, None).await.unwrap();
         stream.write_all(bytes).await.unwrap();
@@ -130,7 +130,7 @@ impl Lie {
         _ = stream.read_to_end(&mut answer).await;
     }
 
-    /// A position that never was is no position.
+    /// The server must reject a false position.
     async fn is_given_the_truth(address: &str, channel: &str) {
         let mut socket = Socket::open(address).await.unwrap();
         let (epoch, offset) = ("zzzzzzzz", u64::MAX);
@@ -156,7 +156,7 @@ impl Lie {
     }
 }
 
-/// As a message is compressed: without the last four bytes, which say that it ends.
+/// Compresses a message without the last four bytes, as permessage-deflate requires.
 fn deflated(message: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(message).unwrap();

@@ -1,4 +1,4 @@
-//! A server under thousands of clients, good and bad, and for long: nothing is lost, nothing grows.
+//! A server under thousands of good and bad clients for a long time loses nothing and does not grow.
 
 mod crowd;
 mod liars;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use crate::support::http;
 use crate::support::process::{ServerProcess, raise_descriptors};
 
-/// How long anything may take that comes in the end, on a machine with much else to do.
+/// Timeout of expected events on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 const KEY: &str = "a key of the tests";
 /// {"alg":"HS256"} . {"sub":"crowd"}, signed with "secret".
 const TOKEN: &str =
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjcm93ZCJ9.xUx2KdF6tylEUtmjwLkDQETMzb8kDyMNjzjuE5Ihhgs";
 
-/// A server as a process of its own, whose logs hold so much in any case.
+/// Starts a server process with this minimum size of logs.
 fn start(folder: &Path, room_bytes: &str) -> ServerProcess {
     raise_descriptors();
     let text = format!(
@@ -68,7 +68,7 @@ impl BackEnd {
         Self { client: http::client(), url: server.url.clone() }
     }
 
-    /// The result of a call.
+    /// Returns the result of a call.
     async fn call(&self, method: &str, call: &Value) -> Value {
         let request = self.client.post(format!("{}/api/{method}", self.url));
         let request = request.header("x-api-key", KEY).body(call.to_string());
@@ -77,12 +77,12 @@ impl BackEnd {
         answer["result"].take()
     }
 
-    /// Publishes, and says at which offset.
+    /// Publishes, and returns the offset.
     async fn publish(&self, channel: &str, data: &Value) -> Option<u64> {
         self.call("publish", &json!({"channel": channel, "data": data})).await["offset"].as_u64()
     }
 
-    /// A metric, summed over its labels.
+    /// Returns a metric, summed over its labels.
     async fn metric(&self, name: &str) -> f64 {
         let reply = self.client.get(format!("{}/metrics", self.url)).send().await.unwrap();
         let text = reply.text().await.unwrap();
@@ -92,7 +92,7 @@ impl BackEnd {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_so().await {

@@ -1,7 +1,7 @@
-//! Clients that come, listen, publish, leave and come back at random, for as long as one likes: those who stay
-//! miss nothing, and the server grows by nothing.
+//! Clients that come, listen, publish, leave and return at random, for a chosen time: clients that stay miss nothing,
+//! and the server does not grow.
 //!
-//! `LINESIDE_SOAK_SECONDS` says for how long, `LINESIDE_SOAK_SEED` how chance falls.
+//! `LINESIDE_SOAK_SECONDS` is the duration, `LINESIDE_SOAK_SEED` the seed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,18 +18,17 @@ use crate::support::process::{ServerProcess, Usage};
 
 const SECONDS_DEFAULT: u64 = 40;
 const CHANNELS: u64 = 16;
-/// Clients over each transport that stay from beginning to end, and those that come and go.
+/// Number of clients on each transport that stay from beginning to end, and of those that come and go.
 const STAYERS: u64 = 32;
 const WANDERERS: u64 = 150;
-/// Between two publications of the back end.
+/// Time between two publications of the back end.
 const PAUSE: Duration = Duration::from_millis(25);
-/// How often memory is looked at, in parts of the whole.
+/// Number of memory samples.
 const LOOKS: u32 = 40;
-/// Memory after warm-up may be this part of itself more at the end, and so many bytes: what an allocator keeps
-/// for later goes up and down.
+/// Allowed growth of memory after the warm-up, as a part and in bytes: an allocator's reserves vary.
 const GROWTH_PART: f64 = 0.15;
 const GROWTH_BYTES: u64 = 16 << 20;
-/// Descriptors that a server may open once and keep.
+/// Number of descriptors that a server may open once and retain.
 const DESCRIPTORS_KEPT: usize = 4;
 /// The last publication of a channel.
 const LAST: &str = "last";
@@ -43,17 +42,17 @@ fn channel(n: u64) -> String {
     format!("app/met/{}", n % CHANNELS)
 }
 
-/// What all clients of a soak share.
+/// The state that all clients share.
 struct Soak {
     address: String,
     url: String,
     is_over: AtomicBool,
-    /// What was done, so that it can be seen that it was.
+    /// Counters that prove the activity.
     visits: AtomicU64,
     resumed: AtomicU64,
 }
 
-/// Takes every publication of a channel to the last one; says how many those were.
+/// Receives all publications of a channel to the last one; returns their number.
 async fn stay_on_a_websocket(soak: Arc<Soak>, channel: String) -> u64 {
     let mut socket = Socket::open(&soak.address).await.unwrap();
     let subscribe = json!({"id": 2, "subscribe": {"channel": channel}});
@@ -77,7 +76,7 @@ async fn stay_on_a_websocket(soak: Arc<Soak>, channel: String) -> u64 {
     panic!("{channel}: cut off after {taken} publications with {:?}", socket.closed);
 }
 
-/// The same, as server-sent events.
+/// Receives all publications of a channel as server-sent events; returns their number.
 async fn stay_on_a_stream(soak: Arc<Soak>, channel: String) -> u64 {
     let mut stream = Stream::open(&soak.url, &format!("channel={channel}")).await;
     let (mut last, mut taken) = (None, 0);
@@ -92,18 +91,18 @@ async fn stay_on_a_stream(soak: Arc<Soak>, channel: String) -> u64 {
     panic!("{channel}: cut off after {taken} publications");
 }
 
-/// One who comes and goes, each time in another way.
+/// A client that comes and goes, each time in another way.
 struct Wanderer {
     random: fastrand::Rng,
     soak: Arc<Soak>,
-    /// A channel, and where it was when this one left.
+    /// The last channel and its position when the client left.
     left_at: Option<(String, Value)>,
 }
 
 impl Wanderer {
     async fn wander(mut self) {
         while !self.soak.is_over.load(Relaxed) {
-            // A server that is busy for a moment refuses; a wanderer comes again.
+            // A busy server may refuse, and the client tries again.
             _ = match self.random.u8(..10) {
                 0 => self.say_nothing().await,
                 1..4 => self.read_a_stream().await,
@@ -177,7 +176,7 @@ impl Wanderer {
         self.leave(socket).await
     }
 
-    /// Listens for a while, and keeps in mind where the channel is.
+    /// Listens for a while, and remembers the position of the channel.
     async fn listen(&mut self, socket: &mut Socket, name: &str) {
         let stays = Duration::from_millis(self.random.u64(..2_000));
         let (mut position, mut recovered) = (json!({}), false);
@@ -218,7 +217,7 @@ impl Wanderer {
     }
 }
 
-/// Publishes into every channel in turn, looks at memory, and says what it was.
+/// Publishes into every channel in turn, and returns the memory samples.
 async fn publish(server: &ServerProcess, back_end: &BackEnd, duration: Duration) -> Vec<Usage> {
     let begun = Instant::now();
     let mut looks = Vec::new();
@@ -296,7 +295,7 @@ async fn who_stays_misses_nothing_and_the_server_does_not_grow() {
     assert!(server.stop("-TERM").0.success());
 }
 
-/// Resident memory: the most of a third of the time after warm-up, and the least of the last third.
+/// Returns the maximum resident memory of a third of the time after the warm-up, and the minimum of the last third.
 fn warm_and_end(looks: &[Usage]) -> [u64; 2] {
     let sixth = looks.len() / 6;
     let resident = |looks: &[Usage]| looks.iter().map(|usage| usage.resident).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! A client's end of `/connection/websocket` in JSON that thousands can be had of, and that need not behave.
+//! A minimal JSON client of `/connection/websocket`, cheap enough for thousands, that can also misbehave.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,16 +13,16 @@ pub(super) struct Socket {
     pub(super) stream: TcpStream,
     unread: BytesMut,
     messages: VecDeque<Value>,
-    /// The code that the server closed it with.
+    /// The close code of the server.
     pub(super) closed: Option<u16>,
 }
 
-/// How a connection is opened.
+/// The options of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Opening {
-    /// What the system keeps for it unread; as it likes unless given.
+    /// The receive buffer in bytes; `None` for the system's default.
     pub(super) receive_bytes: Option<u32>,
-    /// Whether compressed messages are offered.
+    /// True if compression is offered.
     pub(super) deflate: bool,
 }
 
@@ -37,7 +37,7 @@ impl Socket {
     }
 
     /// # Errors
-    /// When there is no connection, or it is refused.
+    /// Returns an error if the connection fails or is refused.
     pub(super) async fn open_as(address: &str, opening: Opening) -> io::Result<Self> {
         let mut stream = connect(address, opening.receive_bytes).await?;
         let offer = if opening.deflate {
@@ -67,18 +67,18 @@ impl Socket {
         Ok(Self { stream, unread, messages: VecDeque::new(), closed: None })
     }
 
-    /// Several commands in one frame.
+    /// Sends several commands in one frame.
     pub(super) async fn send(&mut self, commands: &[Value]) -> io::Result<()> {
         let lines: Vec<String> = commands.iter().map(Value::to_string).collect();
         self.send_frame(0x80 | TEXT, lines.join("\n").as_bytes()).await
     }
 
-    /// A masked frame with this first byte.
+    /// Sends a masked frame with this first byte.
     pub(super) async fn send_frame(&mut self, first: u8, payload: &[u8]) -> io::Result<()> {
         self.stream.write_all(&frame(first, payload)).await
     }
 
-    /// The next message, pings answered; none at the end. May be given up while it waits.
+    /// Returns the next message, and answers pings; `None` at the end. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(message) = self.messages.pop_front() {
@@ -107,13 +107,13 @@ impl Socket {
         }
     }
 
-    /// Reads on to the end; the code that the server closed with.
+    /// Reads to the end; returns the server's close code.
     pub(super) async fn end(&mut self) -> Option<u16> {
         while self.next().await.is_some() {}
         self.closed
     }
 
-    /// Kind and payload of the next whole frame.
+    /// Returns the kind and payload of the next complete frame.
     fn take_frame(&mut self) -> Option<(u8, BytesMut)> {
         let [first, second, ..] = *self.unread else { return None };
         let (head, length) = match second {
@@ -131,7 +131,7 @@ impl Socket {
     }
 }
 
-/// A connection on which nothing has been said.
+/// Opens a connection without sending anything.
 pub(super) async fn connect(address: &str, receive_bytes: Option<u32>) -> io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     if let Some(bytes) = receive_bytes {
@@ -142,7 +142,7 @@ pub(super) async fn connect(address: &str, receive_bytes: Option<u32>) -> io::Re
     Ok(stream)
 }
 
-/// A frame as clients send it, masked with zeros.
+/// Encodes a client frame, masked with zeros.
 pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {

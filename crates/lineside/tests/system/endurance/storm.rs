@@ -1,4 +1,4 @@
-//! Everybody comes at once, twice: from nowhere, and after the server has let all of them go.
+//! All clients connect at once, twice: at the start, and after the server has disconnected them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,30 +12,29 @@ use super::{BackEnd, PATIENCE, TOKEN, address_of, eventually, start};
 
 const CLIENTS: usize = 5_000;
 const CHANNEL: &str = "app/kept/storm";
-/// Within the codes of an operator's own after which clients come back.
+/// One of an operator's own close codes after which clients reconnect.
 const COME_BACK: u16 = 4_000;
 
-/// What all clients of a storm share.
+/// The counters that all clients share.
 #[derive(Default)]
 struct Sky {
-    /// Clients that are subscribed.
+    /// Number of subscribed clients.
     there: AtomicUsize,
-    /// Connections that were let go with the code to come back.
+    /// Number of connections that were closed with the code to reconnect.
     let_go: AtomicUsize,
-    /// Connections that were refused or broke before they were subscribed.
+    /// Number of connections that were refused or broke before they were subscribed.
     refused: AtomicUsize,
 }
 
-/// What a client has been given.
+/// The publications that a client has received.
 struct Given {
     epoch: String,
-    /// Where it began, and the last it has.
+    /// The first and the last offset.
     from: u64,
     to: u64,
 }
 
-/// Follows the channel through every end of its connection, at once and without a pause where the server lets
-/// it in; to the publication that says it is the last.
+/// Follows the channel and reconnects immediately after every disconnect, until the last publication.
 async fn follow(address: String, sky: Arc<Sky>, seed: u64) -> Given {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut given = None;
@@ -51,7 +50,7 @@ async fn follow(address: String, sky: Arc<Sky>, seed: u64) -> Given {
     }
 }
 
-/// Connects and subscribes in one breath, as the stock clients do.
+/// Connects and subscribes in one message, like the stock clients.
 async fn enter(address: &str, given: &Option<Given>) -> Option<Socket> {
     let mut socket = Socket::open(address).await.ok()?;
     let subscribe = match given {
@@ -65,7 +64,7 @@ async fn enter(address: &str, given: &Option<Given>) -> Option<Socket> {
     Some(socket)
 }
 
-/// Reads to the end of the connection, or of the channel: then it is true.
+/// Reads to the end of the connection, or of the channel; returns true for the latter.
 async fn read(mut socket: Socket, given: &mut Option<Given>, sky: &Sky) -> bool {
     let mut is_there = false;
     let mut is_done = false;
@@ -96,7 +95,7 @@ async fn read(mut socket: Socket, given: &mut Option<Given>, sky: &Sky) -> bool 
     is_done
 }
 
-/// A client that has something must be given what it missed, and no less.
+/// A client with a position must receive exactly what it missed.
 fn begin(given: &mut Option<Given>, reply: &Value) -> bool {
     let epoch = reply["epoch"].as_str().expect("an epoch").to_owned();
     let Some(given) = given else {
@@ -109,7 +108,7 @@ fn begin(given: &mut Option<Given>, reply: &Value) -> bool {
     missed.fold(false, |_, publication| take(given, publication))
 }
 
-/// Whether it was the last.
+/// Returns true if the publication was the last.
 fn take(given: &mut Given, publication: &Value) -> bool {
     assert_eq!(publication["offset"], given.to + 1, "{publication}");
     given.to += 1;
@@ -126,7 +125,7 @@ async fn all_come_back_at_once_and_nothing_is_lost() {
     for seed in 0..CLIENTS {
         clients.spawn(follow(address.clone(), Arc::clone(&sky), seed as u64));
     }
-    // Those who fail say why.
+    // A failed client reports its reason.
     let all_there = async |clients: &mut JoinSet<Given>| {
         if let Some(ended) = clients.try_join_next() {
             let Given { to, .. } = ended.unwrap();
@@ -134,7 +133,7 @@ async fn all_come_back_at_once_and_nothing_is_lost() {
         }
         sky.there.load(Relaxed) == CLIENTS
     };
-    // Seldom enough that the channel's history reaches back over the longest wait.
+    // Rarely enough that the channel's history covers the longest wait.
     let publish = async || {
         tokio::time::sleep(Duration::from_millis(300)).await;
         back_end.publish(CHANNEL, &json!({"last": false})).await.unwrap();
@@ -162,7 +161,7 @@ async fn all_come_back_at_once_and_nothing_is_lost() {
     let ended =
         tokio::time::timeout(PATIENCE, clients.join_all()).await.expect("all have the last");
     assert_eq!(ended.len(), CLIENTS);
-    // Each took every offset from where it began, one after another.
+    // Each client received every offset from its first one, in order.
     assert!(ended.iter().all(|given| given.to == last && given.from < last));
     assert_eq!(sky.let_go.load(Relaxed), CLIENTS);
     eventually("all are gone", async || back_end.metric("lineside_wire_connections").await == 0.0)

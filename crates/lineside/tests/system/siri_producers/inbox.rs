@@ -1,4 +1,4 @@
-//! An inbox that is flooded and lied to: what comes of it, and what does not.
+//! An inbox under floods and forgeries: it stays within its limits and accepts the producer.
 
 use http::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -7,13 +7,13 @@ use tokio::net::TcpStream;
 use super::*;
 use crate::support::http::get_json;
 
-/// Posts of one kind, and how many send them at once.
+/// Number of posts of one kind, and number of concurrent senders.
 const POSTS: usize = 100;
 const SENDERS: usize = 4;
-/// What an inbox has room for, as docs/operate/siri.md has it.
+/// Capacity of an inbox, as in docs/operate/siri.md.
 const ROOM: u64 = 128 << 20;
 
-/// A server with a feed that is subscribed to, and the address that its producer was told.
+/// Starts a server with a subscribed feed, and returns the address that the producer received.
 async fn subscribed(producer: &Producer) -> (RunningServer, String, String) {
     let (running, url) = server(&format!(
         "id = \"s\"\nurl = {:?}\nsiri = {{ services = [\"vm\"], mode = \"subscribe\" }}\n",
@@ -27,7 +27,7 @@ async fn subscribed(producer: &Producer) -> (RunningServer, String, String) {
     (running, url, path)
 }
 
-/// What is counted of the feed's inbox.
+/// Returns a metric of the feed's inbox.
 async fn counted(url: &str, name: &str) -> u64 {
     let metrics = get(&format!("{url}/metrics")).await.text().await.unwrap();
     let line = format!("lineside_ingest_inbox_{name}{{feed=\"s\"}} ");
@@ -39,7 +39,7 @@ async fn post(address: &str, body: String) -> StatusCode {
     client().post(address).body(body).send().await.unwrap().status()
 }
 
-/// Posts so often from so many, and gives each status that came.
+/// Posts from several senders, and returns all statuses.
 async fn flood(address: String, body: String) -> Vec<StatusCode> {
     let senders = (0..SENDERS).map(|_| {
         let (address, body) = (address.clone(), body.clone());
@@ -60,10 +60,10 @@ async fn flood(address: String, body: String) -> Vec<StatusCode> {
     all
 }
 
-/// Begins a post that says how long it will be, and sends so much of it.
+/// Begins a post with this head, and sends this part of its body.
 async fn begin(url: &str, path: &str, head: &str, body: &[u8]) -> TcpStream {
     let mut socket = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
-    // In one piece: whoever closes a connection with something unread on it takes back what it said.
+    // In one write: closing a socket with unread data resets the connection and loses the reply.
     let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\n{head}\r\n\r\n");
     socket.write_all(&[head.as_bytes(), body].concat()).await.unwrap();
     socket
@@ -85,7 +85,7 @@ async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
     let address = format!("{url}{path}");
     assert_eq!(post(&address, vehicle("V")).await, 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
-    // With false keys, to feeds that are none, and about subscriptions that are another's.
+    // With false keys, to unknown feeds, and on another feed's subscriptions.
     let other =
         xml("<SubscriptionTerminatedNotification><SubscriptionRef>another</SubscriptionRef>\
                      </SubscriptionTerminatedNotification>");
@@ -100,7 +100,7 @@ async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
         let has_key = address.ends_with(&path);
         (has_key, tokio::spawn(flood(address, body)))
     });
-    // Meanwhile the producer brings something, and again where it is told to.
+    // Meanwhile the producer delivers, and retries if it is told to.
     until("its delivery is taken", async || post(&address, vehicle("W")).await == 200).await;
     assert!(counted(&url, "bytes").await <= ROOM);
     for (has_key, flood) in floods {
@@ -151,13 +151,13 @@ async fn large_and_slow_bodies_take_no_more_than_there_is_room_for() {
     let (running, url, path) = subscribed(&producer).await;
     let forged = path.replace("key=", "key=0");
     let large = format!("content-length: {}", 60 << 20);
-    // Who has no key is not listened to, however much it wants to say.
+    // A client without the key is refused before its body is read.
     assert_eq!(status(begin(&url, &forged, &large, b"<Siri").await).await, 404);
     assert_eq!(counted(&url, "bytes").await, 0);
     assert_eq!(status(begin(&url, &path, "content-length: 99999999999", b"").await).await, 400);
     let packed = "content-encoding: gzip\r\ncontent-length: 10";
     assert_eq!(status(begin(&url, &path, packed, b"0123456789").await).await, 400);
-    // Two that dawdle leave no room for a third, and enough for what is small.
+    // Two slow clients leave no capacity for a third, and enough for small bodies.
     let first = begin(&url, &path, &large, b"<Siri").await;
     let second = begin(&url, &path, &large, b"<Siri").await;
     until("both are coming in", async || counted(&url, "bytes").await == 120 << 20).await;
@@ -166,7 +166,7 @@ async fn large_and_slow_bodies_take_no_more_than_there_is_room_for() {
     assert_eq!(counted(&url, "refused_total").await, refused + 1);
     assert_eq!(post(&format!("{url}{path}"), vehicle("V")).await, 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
-    // They are not waited for, and what they took is there again.
+    // The server does not wait for them, and their capacity is free again.
     drop(first);
     assert_eq!(status(second).await, 400);
     until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;

@@ -1,16 +1,16 @@
-//! How a subscriber wants to be told: all or changes only, from which change of a time on, and how often.
+//! The options of a subscription: everything or changes only, the minimum change of a time, and the rate.
 
 use lineside_formats::siri::VehicleJourney;
 
 use super::*;
 
-/// A wish with what stands behind its request.
+/// Returns a subscription request with additional elements.
 fn wish_with(service: &str, id: &str, policy: &str) -> String {
     let end = format!("</{service}SubscriptionRequest>");
     wish(service, id, &in_minutes(10).to_string()).replace(&end, &format!("{policy}{end}"))
 }
 
-/// The journeys of each delivery to a subscription: their trips, and how late they leave first.
+/// Returns the journeys of each delivery to a subscription: their trips, and the delay of the first departure.
 fn told(consumer: &Consumer, subscription: &str) -> Vec<Vec<(String, i64)>> {
     let of = |journey: &VehicleJourney| {
         let call = journey.estimated_calls.first().unwrap();
@@ -58,7 +58,7 @@ async fn a_time_that_moves_by_less_than_is_asked_for_is_not_told() {
     until("who wants every change is told it", async || tells("fine", "a4", 60)).await;
     until("who wants large ones is told that", async || tells("coarse", "a5", 400)).await;
     assert!(!tells("coarse", "a4", 60));
-    // Together with the one before it is large enough.
+    // Together with the previous change it is large enough.
     set(&producer, lines, &[("a4", 121), ("a5", 400)]);
     until("small changes add up", async || tells("coarse", "a4", 121)).await;
     schema::hold("what a subscriber to large changes is sent", &consumer.named_bodies());
@@ -114,7 +114,7 @@ async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() 
     let (running, server) = server("private_consumers = true").await;
     let vehicles = get(&format!("{server}/siri/rest/vm")).await.text().await.unwrap();
     let (_, line) = vehicles.split_once("<LineRef>").unwrap();
-    // Both feeds have it.
+    // Both feeds have this line.
     let known = format!("city-vehicles:{}", line.split('<').next().unwrap());
     let consumer = Consumer::default();
     let address = at(&consumer.start().await);
@@ -125,7 +125,7 @@ async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() 
     };
     let line = |line: &str| format!("<LineRef>{line}</LineRef>");
     let stop = "<MonitoringRef>nowhere</MonitoringRef>";
-    // No feed of this server has a schedule, so any of them may still come to be known.
+    // No feed of this server has a schedule, so any line or stop may become known later.
     let wishes = of("VehicleMonitoring", "known", &line(&known))
         + &of("VehicleMonitoring", "line", &line("nope"))
         + &of("StopMonitoring", "stop", stop);
