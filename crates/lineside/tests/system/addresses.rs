@@ -1,4 +1,4 @@
-//! Every public address answers, with the right kind of thing.
+//! Every public address responds with the right media type.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::support::http::{assert_problem, get, get_json, get_with, problem, sen
 use crate::support::process::ServerProcess;
 use crate::support::shared_demo;
 
-/// Each address of the contract that this version serves, and the media type of its answer.
+/// Each public address of this version, and the media type of its reply.
 const ADDRESSES: &[(&str, &str)] = &[
     ("/healthz", "application/json"),
     ("/readyz", "application/json"),
@@ -135,7 +135,7 @@ async fn every_address_but_pages_and_files_is_in_the_description() {
         assert!(!asked.is_empty(), "{path} is neither read nor written to");
         for asked in asked {
             assert!(asked["summary"].is_string(), "{path} says nothing about itself");
-            // A connection that goes on as something else has no 200, nor has what is only begun or without words.
+            // Upgraded connections and replies without a body have no 200.
             let good = ["200", "101", "202", "204"];
             let good = good.iter().any(|status| asked["responses"][status].is_object());
             assert!(good, "{path}");
@@ -143,7 +143,7 @@ async fn every_address_but_pages_and_files_is_in_the_description() {
     }
 }
 
-/// Whether a path is one that a template such as `/gtfs/{feed}.zip` stands for.
+/// Returns true if a path matches a template such as `/gtfs/{feed}.zip`.
 fn fits(template: &str, path: &str) -> bool {
     let (template, path) = (template.split('/'), path.split('/'));
     template.clone().count() == path.clone().count()

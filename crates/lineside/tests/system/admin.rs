@@ -1,4 +1,4 @@
-//! Who may change how the server runs, and who is kept from it.
+//! Admin access: the token, sessions, and protection against attacks.
 
 use lineside::{Config, RunningServer};
 use reqwest::Method;
@@ -12,7 +12,7 @@ use crate::support::process::{ServerProcess, lineside};
 use crate::support::serve;
 
 const SESSION: &str = "/api/v1/admin/session";
-/// More wrong tokens than any address is granted.
+/// More wrong tokens than the limit of any address.
 const MANY: usize = 100;
 
 async fn server(more: &str) -> (RunningServer, String) {

@@ -1,4 +1,4 @@
-//! The OpenAPI description, held to the rules of OpenAPI 3.1 that generators and validators rely on.
+//! The OpenAPI description follows the rules of OpenAPI 3.1 that generators and validators rely on.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::support::shared_demo;
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 struct Operation<'a> {
-    /// Such as `get /api/v1/feeds`.
+    /// A method and a path, such as `get /api/v1/feeds`.
     name: String,
     path: &'a str,
     value: &'a Value,

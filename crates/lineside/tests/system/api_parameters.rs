@@ -1,4 +1,4 @@
-//! What the description of the API says of parameters holds: unknown, repeated and unbounded ones are refused.
+//! Parameters follow the API description: unknown, repeated and out-of-range ones are refused.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::http::{assert_problem, get, get_json, get_with, header, json, problem, send};
 use crate::support::shared_demo;
 
-/// Each address of the description with the operations of one method.
+/// Returns each address in the description with its operation of a method.
 fn operations(document: &Value, method: &str) -> Vec<(String, Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
     let of_method = paths.filter_map(|(path, item)| Some((path, item.get(method)?)));
@@ -18,14 +18,14 @@ fn operations(document: &Value, method: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Each address that is read without being an admin, with its operation.
+/// Returns each address that everyone may read, with its operation.
 fn read_operations(document: &Value) -> Vec<(String, Value)> {
     let mut all = operations(document, "get");
     all.retain(|(_, operation)| operation["tags"][0] != "admin");
     all
 }
 
-/// An address that the template stands for: of the city where it takes a feed, of the first word where only some are taken.
+/// Returns an address for a template: the city for a feed, and the first of several allowed words.
 fn address(template: &str, operation: &Value) -> String {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     parameters.filter(|parameter| parameter["in"] == "path").fold(
@@ -107,7 +107,7 @@ async fn a_page_refuses_a_parameter_with_a_page_that_leads_on() {
     ] {
         assert!(page.contains(link), "no {link} in {page}");
     }
-    // Programs get the refusal.
+    // Programs get the refusal as JSON.
     check_refused(&url, "unknown_parameter").await;
     let url = format!("{server}/delays/city?embed=1&x=1");
     let embedded = get_with(&url, &[("accept", "text/html")]).await;
@@ -118,7 +118,7 @@ async fn a_page_refuses_a_parameter_with_a_page_that_leads_on() {
     }
 }
 
-/// The addresses that a page links to or sends its forms to on this server, with a query.
+/// Returns the addresses with a query that a page links to, or sends its forms to, on this server.
 fn queried(page: &str) -> Vec<String> {
     let values = page.split("href=\"").chain(page.split("action=\"")).skip(1);
     let values = values.filter_map(|rest| rest.split('"').next());

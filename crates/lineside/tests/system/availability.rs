@@ -1,4 +1,4 @@
-//! Whose fault was it? What is remembered of polling, as an operator and a reader see it.
+//! The history of polls and states, for operators and readers: it shows the side that caused an outage.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ fn n_items(found: &Value) -> usize {
     found["items"].as_array().unwrap().len()
 }
 
-/// How a strip begins and ends.
+/// Returns the first and the last state of a strip.
 fn ends(strip: &Value) -> [&str; 2] {
     let stretches = strip.as_array().unwrap();
     [0, stretches.len() - 1].map(|at| stretches[at]["state"].as_str().unwrap())
@@ -20,7 +20,7 @@ fn ends(strip: &Value) -> [&str; 2] {
 
 #[tokio::test]
 async fn an_outage_shows_on_whose_side_it_was() {
-    // No faster: a slow machine would be a timeout, and so a failure of the feed that is well.
+    // Not faster: on a slow machine a timeout would also fail the healthy feed.
     let server = demo(1.0, &["city-vehicles:500@0s+86400s"]).await;
     let of = |feed: &str| format!("{}/api/v1/feeds/{feed}/availability", server.url());
     let found = until_json(&of("city-vehicles"), |found| n_items(found) >= 3).await;
@@ -36,7 +36,7 @@ async fn an_outage_shows_on_whose_side_it_was() {
     assert!(poll["duration"].as_f64().unwrap() >= 0.0 && poll["at"].is_string());
     let incident = &found["incidents"][0];
     assert_eq!((incident["state"].as_str(), &incident["ended"]), (Some("failing"), &Value::Null));
-    // Pages of polls, newest first.
+    // Polls in pages, newest first.
     let first = get_json(&format!("{}?limit=1", of("city-vehicles"))).await;
     assert_eq!(n_items(&first), 1);
     let second = get_json(first["next"].as_str().unwrap()).await;

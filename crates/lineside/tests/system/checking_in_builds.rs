@@ -1,4 +1,4 @@
-//! `lineside check` in a build that nobody watches: what it leaves behind, and by what the build learns that it failed.
+//! `lineside check` in an unattended build: the files that it leaves, and its exit codes.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::support::process::lineside;
 use crate::support::site::Site;
 use crate::support::timetable::message;
 
-/// A report that is cut off, or not there, is no success.
+/// A truncated or missing report is not a success.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_report_that_cannot_be_written_to_standard_output_ends_with_three() {
@@ -27,7 +27,7 @@ fn a_report_that_cannot_be_written_to_standard_output_ends_with_three() {
     }
 }
 
-/// The files of a folder, in order.
+/// Returns the names of a folder's files, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
@@ -69,12 +69,12 @@ fn what_somebody_else_wrote_stays_in_the_folder() {
     for name in own {
         fs::write(at("own").join(name), "mine").unwrap();
     }
-    // Not all files of a report are there: these are none of ours, also where our reason stands beside them.
+    // Some files of a report are missing, so these are not ours, even next to our reason.
     for _ in 0..2 {
         assert_eq!(run(folder.path(), &["check", "none.zip", "--output", "own"]).0, Some(3));
     }
     fs::write(at("own/system_errors.json"), "{\"notices\": []}").unwrap();
-    // All are, and one is what is looked at.
+    // All files are there, and one is the input.
     for input in ["own/places.json", "own"] {
         assert_eq!(run(folder.path(), &["check", input, "--output", "own"]).0, Some(3), "{input}");
     }
@@ -95,7 +95,7 @@ fn a_report_is_written_whole_or_not_at_all() {
     assert_eq!(code, Some(3), "{error}");
     assert!(error.contains("places.json cannot be written"), "{error}");
     assert_eq!(names(&at("report")), ["places.json.part", "system_errors.json"]);
-    // Nor does anything stay of the one before.
+    // Nothing remains of the previous report either.
     fs::remove_dir(at("report/places.json.part")).unwrap();
     assert_eq!(run(folder.path(), &arguments).0, Some(1));
     fs::create_dir(at("report/unread.json.part")).unwrap();
@@ -114,14 +114,14 @@ fn where_a_file_of_the_report_cannot_be_put_in_its_place_none_is() {
     assert_eq!(code, Some(3), "{error}");
     assert!(error.contains("report.html cannot be written: is a directory"), "{error}");
     assert_eq!(names(&at("report")), ["report.html", "system_errors.json"]);
-    // What somebody else has there is not written over on the way.
+    // A foreign file is not overwritten on the way.
     fs::write(at("report/report.json"), "mine").unwrap();
     assert_eq!(check().0, Some(3));
     assert_eq!(fs::read_to_string(at("report/report.json")).unwrap(), "mine");
     assert_eq!(names(&at("report")), ["report.html", "report.json", "system_errors.json"]);
 }
 
-/// A build hands its report on, and its log.
+/// A build publishes its report and its log.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_in_an_address_stand_in_no_report_and_no_log() {
     let site = Site::default();
@@ -154,7 +154,7 @@ async fn keys_in_an_address_stand_in_no_report_and_no_log() {
     }
     let (_, out, _) = check(&[&address, "--name", "North Lines"]).await;
     assert!(out.starts_with("North Lines is "), "{out}");
-    // Nor where there is no report.
+    // The same without a report.
     let none = address.replace("now", "none");
     fs::write(folder.path().join("now.json"), message).unwrap();
     for arguments in [
@@ -170,7 +170,7 @@ async fn keys_in_an_address_stand_in_no_report_and_no_log() {
     assert!(is_clean(&reason) && reason.contains("none.json"), "{reason}");
 }
 
-/// A line that begins so is a word to the build itself.
+/// A line that begins like this is a command to the build system.
 #[test]
 fn a_name_begins_no_line_of_a_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -242,7 +242,7 @@ fn a_schedule_is_one_whatever_lies_beside_its_tables() {
     let (code, out, error) = run(folder.path(), &["check", ".", "--date", DAY]);
     assert_eq!(code, Some(1), "{error}");
     assert!(out.contains("is GTFS: 1 agency") && out.contains("foreign_key_violation"), "{out}");
-    // A table alone is none.
+    // A single optional table does not make a folder a schedule.
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("levels.txt"), "level_id,level_index\nL,0\n").unwrap();
     system(folder.path());

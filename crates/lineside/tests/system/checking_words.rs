@@ -33,7 +33,7 @@ fn rows_that_were_left_out_are_told_with_the_rules_that_had_nothing_to_look_at()
     let unread: Value = serde_json::from_str(&read("unread.json")).unwrap();
     assert_eq!((&unread[0]["filename"], &unread[0]["rows"]), (&"routes.txt".into(), &1.into()));
     assert!(!read("report.json").contains("unread"), "it has the reference's shape");
-    // If everything is read, the report mentions nothing unread.
+    // A fully read schedule causes no mention of unread data.
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let (_, out, _) = run(folder.path(), &arguments);
     assert!(!out.contains("readable") && !out.contains("skipped"), "{out}");

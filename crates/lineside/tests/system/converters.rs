@@ -117,7 +117,7 @@ async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_st
     let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
     assert!(page.contains("converted from packed"), "{page}");
 
-    // If the programs fail on new bytes, the old ones stay, and the reason is public.
+    // New bytes on which the programs fail leave the old ones, and the reason is public.
     let second = packed(&place.join("tables"), "second");
     put(place, "unpack.sh", BROKEN);
     put(place, "town.b64", &second);

@@ -1,4 +1,4 @@
-//! What an admin does from the dashboard's pages, with forms alone, as a browser without scripts sends them.
+//! The dashboard's pages for admins, with forms only, as a browser without scripts sends them.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ async fn producer() -> Producer {
     Producer::start(Answer::Conditional("\"1\"", reply)).await
 }
 
-/// A server with the feed `a` in its file, and a browser that has logged in.
+/// A server with the feed `a` in its file, and a browser that is logged in.
 struct Browser {
     process: ServerProcess,
     cookie: String,
@@ -51,7 +51,7 @@ impl Browser {
         Self { process, cookie }
     }
 
-    /// A page's text.
+    /// Returns a page's text.
     async fn page(&self, path: &str) -> String {
         let url = format!("{}{path}", self.process.url);
         let page = get_with(&url, &[("cookie", &self.cookie)]).await;
@@ -62,13 +62,13 @@ impl Browser {
         text
     }
 
-    /// Sends a form as a page of the server does.
+    /// Sends a form as from a page of the server.
     async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let headers = [("cookie", self.cookie.as_str()), OWN_PAGE];
         send_with(&format!("{}{path}", self.process.url), fields, &headers).await
     }
 
-    /// The same where it is done: gives the address that one goes on at.
+    /// Sends a form, asserts success, and returns the address of the redirect.
     async fn do_it(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let done = self.send(path, fields).await;
         let status = done.status().as_u16();
@@ -81,7 +81,7 @@ impl Browser {
         get_json(&format!("{}/api/v1/feeds/{id}", self.process.url)).await
     }
 
-    /// What is laid over the feed `a`.
+    /// Returns the overridden keys of the feed `a`.
     async fn keys(&self) -> Value {
         let url = format!("{}/api/v1/admin/feeds/a", self.process.url);
         let reply = client().get(url).bearer_auth(TOKEN).send().await.unwrap();
@@ -104,7 +104,7 @@ fn location(response: &Response) -> &str {
     response.headers().get("location").map_or("", |address| address.to_str().unwrap())
 }
 
-/// What a page has as the value of a hidden field.
+/// Returns the value of a hidden field in a page.
 fn hidden<'a>(page: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
     rest.split('"').next()
@@ -159,7 +159,7 @@ async fn a_change_is_tried_applied_and_taken_back() {
     let page = browser.page("/ops/feeds/a").await;
     assert!(page.contains("A &lt;feed&gt;") && page.contains("Unchanged"), "{page}");
     assert_eq!(hidden(&page, "was.poll"), Some("1h"));
-    // Bad values are told at their fields, and nothing is changed.
+    // Invalid values are reported at their fields, and nothing is changed.
     let wrong = [("do", "apply"), ("poll", "soon"), ("was.poll", "1h"), ("rate", "often")];
     let refused = browser.send("/ops/feeds/a", &wrong).await;
     assert_eq!(refused.status(), 422);
@@ -168,7 +168,7 @@ async fn a_change_is_tried_applied_and_taken_back() {
         assert!(page.contains(told), "no {told} in {page}");
     }
     assert_eq!(page.matches(" autofocus").count(), 1, "the focus is at the first of them");
-    // Tried, it changes nothing.
+    // A preview changes nothing.
     let fields = [
         ("poll", "30m"),
         ("was.poll", "1h"),
@@ -185,7 +185,7 @@ async fn a_change_is_tried_applied_and_taken_back() {
     }
     assert!(!page.contains("hunter"), "a secret is not shown to who gave it either");
     assert_eq!(browser.keys().await, serde_json::json!({}));
-    // The secret needs not be given again.
+    // The secret need not be entered again.
     let draft = hidden(&page, "draft").expect("a name for the secrets that were given").to_owned();
     let again = [&[("do", "apply"), ("draft", &draft)], &fields[..5]].concat();
     let next = browser.do_it("/ops/feeds/a", &again).await;
@@ -194,13 +194,13 @@ async fn a_change_is_tried_applied_and_taken_back() {
     let keys = browser.keys().await;
     let both = serde_json::json!({"X-Key": "***", "X-More": "***"});
     assert_eq!((&keys["poll"], &keys["headers"]), (&Value::from("30m"), &both));
-    // It is there after a restart.
+    // The change survives a restart.
     browser.process.stop("-TERM");
     let browser = Browser::start(folder.path()).await;
     assert_eq!(browser.keys().await["poll"], "30m");
     let page = browser.page("/ops/feeds/a").await;
     assert!(page.contains("Overridden") && page.contains("poll = &quot;30m&quot;"));
-    // Back again: by the key, and by the edit.
+    // Undo it by the key, and by the edit.
     let back = [("do", "apply"), ("poll", "30m"), ("was.poll", "30m"), ("back", "poll")];
     browser.do_it("/ops/feeds/a", &back).await;
     assert_eq!(browser.keys().await["poll"], Value::Null);
@@ -216,7 +216,7 @@ async fn a_change_is_tried_applied_and_taken_back() {
     let next = browser.do_it(path, &[("next", "/ops/history")]).await;
     assert_eq!(next, "/ops/history?done=undo&feed=a");
     assert_eq!(browser.keys().await["poll"], "30m");
-    // The values before an edit that others have changed since are previewed, then restored.
+    // Restoring values that other edits changed since is previewed first.
     let again = [("do", "apply"), ("poll", "45m"), ("was.poll", "30m")];
     browser.do_it("/ops/feeds/a", &again).await;
     let history = browser.page("/ops/feeds/a").await;
@@ -243,7 +243,7 @@ async fn a_feed_is_added_paused_and_removed() {
     assert!(refused.text().await.unwrap().contains("id=\"e-id\""));
     let taken = browser.send("/ops/add", &[("do", "apply"), ("id", "a"), ("url", &url)]).await;
     assert_eq!(taken.status(), 422);
-    // The last is the default.
+    // The last value is the default.
     let fields =
         [("id", "new"), ("url", &url), ("format", "raw"), ("poll", "1h"), ("late_after", "5m")];
     let listed = |html: &str| -> Vec<String> {
@@ -270,7 +270,7 @@ async fn a_feed_is_added_paused_and_removed() {
     let history = browser.page("/ops/history").await;
     assert!(!history.contains("as in the file"), "the file does not have it: {history}");
     assert_eq!(listed(&history), previewed, "the history lists what the preview listed");
-    // From then on it is asked once an hour, or when somebody wants it.
+    // From then on it is polled once an hour, or on request.
     until("its first poll is over", async || browser.feed("new").await["state"] == "ok").await;
 
     let list = [("next", "/ops?sort=name")];

@@ -6,7 +6,7 @@ use crate::support::http::{get, get_json, header};
 use crate::support::shared_demo;
 use crate::support::site::until_status;
 
-/// The values of an attribute in a page, as text.
+/// Returns the values of an attribute in a page, as text.
 fn attributes<'a>(page: &'a str, mark: &'a str) -> impl Iterator<Item = String> + 'a {
     page.split(mark)
         .skip(1)
@@ -92,7 +92,7 @@ async fn the_reference_has_every_operation_with_an_example_that_works() {
         .collect();
     assert!(examples.len() > 25, "{}", examples.len());
     for example in examples {
-        // A report is there once the demo's first validation has ended.
+        // A report exists once the demo's first validation has ended.
         until_status(&format!("{server}{example}"), 200).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Every command line that the papers print for a running demo works as printed.
+//! Every command line in the documentation for a running demo works as printed.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::papers::papers;
 use crate::support::shared_demo;
 
-/// The address that the papers write.
+/// The address in the documentation.
 const PRINTED: &str = "http://127.0.0.1:8080";
-/// What curl says when a stream without end was cut off by `--max-time`.
+/// curl's exit code after `--max-time` ended an endless stream.
 const CURL_TIMED_OUT: i32 = 28;
 
 #[test]
@@ -31,7 +31,7 @@ fn every_curl_line_in_the_papers_works() {
 fn check(paper: &Path, line: &str, server: &str, folder: &Path) {
     let command = line.replace(PRINTED, server);
     let endless = line.contains("curl -N");
-    // What has an end is let come to it; of the others the first words have come by then.
+    // Finite replies get time to end; endless ones have begun by then.
     let seconds = if endless { 10 } else { 60 };
     let options = format!("curl --silent --show-error --fail --max-time {seconds} ");
     let command = command.replacen("curl ", &options, 1);

@@ -1,4 +1,4 @@
-//! A producer that misbehaves: the last good bytes go on being served, and the reply says so.
+//! A misbehaving producer: the last good bytes are still served, and the reply names the reason.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ async fn pages_of_other_sites_switch_no_fault() {
 
 #[tokio::test]
 async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
-    // The timeout that a hanging producer runs into passes sixteen times as fast.
+    // The timeout of a hanging producer passes sixteen times as fast.
     let server = demo(16.0, &[]).await;
     let url = server.url();
     for (fault, reason) in [
@@ -56,7 +56,7 @@ async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
     ] {
         until_status(&url, "city-vehicles", "fresh").await;
         switch(&server, "city-vehicles", fault).await;
-        // Here a slow machine is a timeout, too, which may come before.
+        // On a slow machine a timeout may come first.
         until_status(&url, "city-vehicles", &format!("stale; reason={reason}; since=2")).await;
         let response = get(&format!("{url}/proxy/city-vehicles")).await;
         assert_eq!(response.status(), 200);
@@ -66,7 +66,7 @@ async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
         until_json(&format!("{url}/api/v1/feeds/city-vehicles"), |feed| {
             let [state, says] =
                 ["state", "reason"].map(|key| feed[key].as_str().unwrap_or_default());
-            // A body with nothing in it is an answer: the state says so, and no failure does.
+            // An empty body is a valid reply: the state is named after it, and there is no failure.
             let is_failure = ["stale", "failing"].contains(&state) && says.contains(reason);
             if fault == "empty" { state == "empty" } else { is_failure }
         })
@@ -88,7 +88,7 @@ async fn clients_never_wait_for_a_producer_that_hangs() {
     {
         drop(get(&format!("{url}{path}")).await);
     }
-    // Who waited for a poll would be told so when that is given up, after fifteen seconds each.
+    // A client that waited for a poll would wait until its timeout, fifteen seconds each.
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     server.stop().await;
 }
@@ -134,7 +134,7 @@ async fn the_page_names_its_own_address_and_when_each_feed_is_asked_again() {
     assert!(page.contains(&command), "{page}");
     let row = page.split("<tr>").find(|row| row.contains("/feeds/city-trips"));
     let row = row.expect("each feed has a row");
-    // The demo asks every two seconds, give or take.
+    // The demo polls every two seconds, with some jitter.
     let told = [">now</td>", ">in 1 s</td>", ">in 2 s</td>", ">in 3 s</td>"];
     assert!(told.iter().any(|cell| row.contains(cell)), "{row}");
     server.stop().await;

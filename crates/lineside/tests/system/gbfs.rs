@@ -1,4 +1,4 @@
-//! A GBFS system passed on: its files, their addresses, and a producer that means no good.
+//! A GBFS system is passed on: its files, their addresses, and a malicious producer.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const STATUS: &str = r#"{"last_updated":1,"ttl":0,"version":"2.3","data":{"stati
 async fn a_system_is_passed_on_file_by_file_and_its_discovery_leads_here() {
     let site = Site::default();
     let producer = site.start().await;
-    // The text is kept but for the addresses, down to the digits of a number.
+    // The text is unchanged except for the addresses, down to the digits of a number.
     let discovery = format!(
         r#"{{"ttl":60, "x": 1.50000000000000000000001,"data":{{"en":{{"feeds":[{{"name":"system_information","url":"{producer}/i?lang=en"}},{{"name":"station_status","url":"status"}}]}},"fr":{{"feeds":[{{"url":"{producer}/i?lang=fr","name":"system_information"}}]}}}}}}"#
     );
@@ -110,7 +110,7 @@ async fn a_file_that_fails_is_served_as_it_was_and_one_that_is_no_longer_listed_
     until_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
     until_status(&format!("{}/proxy/bikes/zones", server.url), 200).await;
     assert!(site.asked("/status").iter().all(|head| head.contains("key: s3cret")));
-    // What is no GBFS file, and what fails, leaves the last good bytes of that file alone.
+    // An invalid or failing file leaves its own last good bytes and the other files alone.
     site.put("/status", "<html>sorry</html>");
     let stale = async || {
         let response = get(&format!("{}/proxy/bikes/status", server.url)).await;
@@ -122,7 +122,7 @@ async fn a_file_that_fails_is_served_as_it_was_and_one_that_is_no_longer_listed_
     assert_eq!(response.text().await.unwrap(), STATUS);
     let other = get(&format!("{}/proxy/bikes/zones", server.url)).await;
     assert_eq!(other.headers()["lineside-status"], "fresh");
-    // All is there after a crash, while the producer is down.
+    // Everything survives a crash while the producer is down.
     server.stop("-KILL");
     for path in ["/gbfs.json", "/status", "/zones"] {
         site.take(path);
@@ -134,7 +134,7 @@ async fn a_file_that_fails_is_served_as_it_was_and_one_that_is_no_longer_listed_
     }
     site.put("/gbfs.json", &list(&["status"]));
     until_status(&format!("{}/proxy/bikes/zones", server.url), 404).await;
-    // The list itself is kept before it is served.
+    // The discovery file is stored before it is served.
     let discovery = format!("{}/proxy/bikes/gbfs.json", server.url);
     until("the list is the new one", async || {
         let found = get(&discovery).await.text().await.unwrap();
@@ -172,7 +172,7 @@ async fn a_file_is_asked_for_as_often_as_it_wants_and_nothing_elsewhere() {
         "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\nquery = {{ token = \"s3cret\" }}\n"
     );
     let server = serve(folder.path(), &feeds).await;
-    // A parameter of the operator's goes along, so these are the paths.
+    // The operator's parameter is added, so these are the requested paths.
     for (path, page) in [("/gbfs.json", &*body), ("/slow", INFORMATION), ("/quick", STATUS)] {
         site.put(&format!("{path}?token=s3cret"), page);
     }
@@ -228,7 +228,7 @@ async fn a_system_in_a_proxys_yaml_is_served_under_its_addresses() {
     let found = get_json(&format!("{}/resource/bikes/gbfs.json", server.url)).await;
     let address = format!("{}/resource/bikes/status.json", server.url);
     assert_eq!(found["data"]["feeds"][0]["url"], address);
-    // Where clients of that proxy know a file by the name in its address, they find it there.
+    // Clients of that proxy also find a file under the name in its address.
     for name in ["vehicle_status.json", "free_bikes.json", "free_bikes"] {
         let url = format!("{}/resource/bikes/{name}", server.url);
         assert_eq!(until_status(&url, 200).await.text().await.unwrap(), vehicles, "{name}");

@@ -1,4 +1,4 @@
-//! A GBFS system while its configuration, its producer and its readers want something else of it.
+//! A GBFS system whose configuration or producer changes, and its conditional requests.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn file(ttl: u64, says: &str) -> String {
     json!({"last_updated": 1, "ttl": ttl, "version": "3.0", "data": {"says": says}}).to_string()
 }
 
-/// A discovery file of version 3 with such files, each beside it.
+/// Returns a discovery file of version 3 that lists these files in its own folder.
 fn list(names: &[&str]) -> String {
     let file = |name: &&str| json!({"name": name, "url": name});
     let files: Vec<Value> = names.iter().map(file).collect();
@@ -34,7 +34,7 @@ async fn until_body(url: &str, expect: &str) {
 async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
     let site = Site::default();
     let producer = site.start().await;
-    // The same discovery file in two places, whose files are others all the same.
+    // The same discovery file in two places, with different files.
     for place in ["one", "two"] {
         site.put(&format!("/{place}/gbfs.json"), &list(&["status", "zones"]));
         site.put(&format!("/{place}/status"), &file(0, place));
@@ -57,7 +57,7 @@ async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
     })
     .await;
     assert!(site.asked("/one/status").len() <= before + 1, "the old place is left alone");
-    // Another interval, and a bound on age: the files stay, and are asked for by the new rules.
+    // Another interval and a maximum age: the files stay, and are polled by the new rules.
     let slow = bikes(&format!("{producer}/two/gbfs.json"), "ttl = \"1h\"\nmax_age = \"1d\"\n");
     configure(folder.path(), &slow);
     let far = async || {
@@ -67,7 +67,7 @@ async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
         (seconds > 1_000 && feed["state"] == "ok").then_some(())
     };
     until("the files are good for an hour", far).await;
-    // Removed, all of it is gone; added, it is there again.
+    // A removed feed is gone; an added one is back.
     let other = one.replace("\"bikes\"", "\"others\"");
     configure(folder.path(), &other);
     until_status(&status, 404).await;
@@ -77,7 +77,7 @@ async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
     }
     configure(folder.path(), &one);
     until_body(&status, &file(0, "one")).await;
-    // As something else it has no files.
+    // In another format the feed has no files.
     let raw = one.replace("format = \"gbfs\"", "format = \"raw\"");
     configure(folder.path(), &raw);
     until_status(&status, 404).await;
@@ -104,7 +104,7 @@ async fn the_files_of_a_system_are_polled_at_once_and_left_alone_with_it() {
         let reply = send(Method::POST, &url, &[("authorization", &bearer)]).await;
         assert!(reply.status().is_success(), "{what}: {}", reply.status());
     };
-    // The file is good for an hour by its own word.
+    // The file's own `ttl` is an hour.
     assert_eq!(site.asked("/status").len(), 1);
     ask("poll").await;
     until("the file is asked for", async || (site.asked("/status").len() >= 2).then_some(())).await;
@@ -214,7 +214,7 @@ async fn every_file_takes_conditions_codings_and_heads() {
             assert!(coded.bytes().await.unwrap().len() < plain.len(), "{path} {coding}");
         }
     }
-    // Upstream too only what is new comes.
+    // Requests to the producer are conditional too.
     until("the producer is asked with what it said", async || {
         site.asked("/status").iter().any(|head| head.contains("if-none-match: ")).then_some(())
     })
@@ -245,7 +245,7 @@ async fn a_discovery_file_leads_nobody_into_a_private_network() {
     site.put("/status", &file(0, "x"));
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &bikes(&format!("{producer}/gbfs.json"), "")).await;
-    // The host of the discovery file is loopback too, and was named by the operator.
+    // The host of the discovery file is loopback too, but the operator named it.
     until_body(&format!("{}/proxy/bikes/status", server.url), &file(0, "x")).await;
     let catalog = format!("{}/api/v1/feeds/bikes", server.url);
     let refused = async || {

@@ -10,7 +10,7 @@ use crate::support::site::{Site, serve, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A system of version 2.3 at `/v2`, whose files are as producers write them.
+/// A system of version 2.3 at `/v2`, with typical files.
 struct Producer {
     site: Site,
     url: String,
@@ -73,7 +73,7 @@ impl Producer {
 
 const FILES: [&str; 3] = ["station_information", "station_status", "free_bike_status"];
 
-/// The records of a channel, each with its kind and id.
+/// Returns the records of a channel, each with its kind and id.
 async fn records(server: &str, channel: &str) -> Vec<(String, String, Value)> {
     let state = get_json(&format!("{server}/api/v1/state?channel={channel}")).await;
     let changes = state["changes"].as_array().unwrap();
@@ -90,7 +90,7 @@ async fn until_ids(server: &str, channel: &str, expect: &[&str]) -> Vec<(String,
     until(&format!("{channel} holds {expect:?}"), held).await
 }
 
-/// The changes of one kind in the next publication that has any.
+/// Returns the changes of one kind in the next publication that has any.
 async fn next_changes(stream: &mut Stream, kind: &str) -> Vec<Value> {
     loop {
         let event = stream.next_within(PATIENCE).await.expect("something changes");
@@ -132,7 +132,7 @@ async fn stations_and_vehicles_are_records_of_their_feed_and_of_the_map() {
     assert_eq!(station[1].2, expect);
     until_ids(url, "station/bikes/s%25202%252Fb", &["feed bikes", "station s 2/b"]).await;
     until_ids(url, "area/u4xs", &["feed bikes", "station s 2/b", "station s1", "vehicle b1"]).await;
-    // There is nothing to follow of a vehicle that has another id tomorrow.
+    // A vehicle whose id changes cannot be followed.
     until_ids(url, "vehicle/bikes/b1", &["feed bikes"]).await;
     let points = get_json(&format!("{url}/geojson/bikes/stations.geojson")).await;
     let features = points["features"].as_array().unwrap();
@@ -141,7 +141,7 @@ async fn stations_and_vehicles_are_records_of_their_feed_and_of_the_map() {
     assert_eq!(features[1]["properties"]["num_vehicles_available"], 3);
     let points = get_json(&format!("{url}/geojson/bikes/vehicles.geojson")).await;
     assert_eq!(points["features"][0]["properties"]["vehicle_id"], "b1");
-    // What is odd is told with its file and field.
+    // Problems are reported with their file and field.
     let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
     let told: Vec<String> = feed["problem_samples"]
         .as_array()
@@ -193,7 +193,7 @@ async fn a_change_of_one_station_is_told_to_its_channel_and_a_file_that_is_gone_
         assert_eq!((&changes[0]["op"], &changes[0]["id"]), (&json!("upsert"), &json!("s1")));
         assert_eq!(changes[0]["record"]["num_vehicles_available"], 2);
     }
-    // After a rental it has another id: one vehicle goes, another comes.
+    // After a rental it has another id: one vehicle is removed, another added.
     producer.bikes("b2");
     let changes = next_changes(&mut area, "vehicle").await;
     let told: Vec<String> =

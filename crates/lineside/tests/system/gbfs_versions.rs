@@ -1,4 +1,4 @@
-//! GBFS systems in version 2.3 and 3.0, whichever their producers have.
+//! GBFS systems in versions 2.3 and 3.0, independent of their producers' version.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn feed(id: &str, url: &str) -> String {
     format!("[[feed]]\nid = \"{id}\"\nurl = \"{url}\"\nformat = \"gbfs\"\npoll = \"1s\"\n")
 }
 
-/// A system at a path, of that version, with such files.
+/// Publishes a system of this version with these files at a path.
 fn put(site: &Site, path: &str, version: &str, files: &[(&str, Value)]) {
     let body = |data: &Value| {
         let at = if version.starts_with('3') {
@@ -66,7 +66,7 @@ fn old_files() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A system of version 2 in German and in French, with a station's name in each.
+/// Publishes a version 2 system in German and in French, with a station's name in each.
 fn put_in_two_languages(site: &Site) {
     let body = |data: Value| {
         json!({"last_updated": 1_700_000_000, "ttl": 60, "version": "2.3", "data": data})
@@ -112,13 +112,13 @@ async fn a_file_that_languages_share_is_asked_for_once_and_is_there_in_each() {
         let out = format!("{}/gbfs/bikes/2/{language}/station_information.json", server.url);
         assert_eq!(get_json(&out).await["data"]["stations"][0]["name"], "Hafen");
     }
-    // Good for a minute, they are asked for once by each who asks.
+    // The files are fresh for a minute, so each is polled once per language that lists it.
     for (path, n) in
         [("de/station_information", 1), ("fr/system_information", 1), ("fr/station_information", 0)]
     {
         assert_eq!(site.asked(&format!("/two/{path}.json")).len(), n, "{path}");
     }
-    // What is wrong with it is told once.
+    // Problems of a shared file are reported once.
     let told =
         json!([{"file": "de/station_information.json", "code": "unknown_field", "count": 1}]);
     let api = format!("{}/api/v1/feeds/bikes", server.url);
@@ -174,7 +174,7 @@ async fn a_system_in_two_languages_is_one_in_version_3_and_two_in_version_2() {
             until_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
         }
     }
-    // What is odd in both is told of each.
+    // Problems in both languages are reported for each.
     let count = |language: &str| {
         let file = format!("{language}/station_information.json");
         json!({"file": file, "code": "unknown_field", "count": 1})
@@ -205,7 +205,7 @@ async fn a_system_in_two_languages_is_one_in_version_3_and_two_in_version_2() {
     for unknown in ["2/it/station_information", "3/de/station_information", "2/de/gbfs"] {
         assert_problem(404, "unknown_file", problem(&format!("{out}/{unknown}.json")).await);
     }
-    // What is no such file takes nothing away.
+    // An invalid file removes nothing.
     site.put(
         "/two/de/station_information.json",
         r#"{"version":"2.3","ttl":1,"data":{"error":"maintenance"}}"#,
@@ -230,7 +230,7 @@ async fn a_system_of_version_2_is_served_as_version_3_and_as_2_without_what_is_o
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &feed("bikes", &format!("{producer}/old/gbfs.json"))).await;
     let out = format!("{}/gbfs/bikes", server.url);
-    // A file without zones is no empty feed, and only what tells how things are now is stale by that time.
+    // Without a file of zones the feed is not empty, and only current-state files are stale by that time.
     until("all is read", async || {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
         let is_read = |it: &Value| it["state"] == "ok" || it["state"] == "stale";
@@ -281,7 +281,7 @@ async fn a_system_of_version_2_is_served_as_version_3_and_as_2_without_what_is_o
     let system = get_json(&format!("{out}/3/system_information.json")).await;
     assert_eq!(system["data"]["languages"], json!(["de"]));
     assert_eq!(system["data"]["opening_hours"], "Mo,Sa 06:00-24:00");
-    // As version 2.3 it has the hours in their own file.
+    // In version 2.3 the hours are in a separate file.
     let discovery = get_json(&format!("{out}/2/gbfs.json")).await;
     let listed = discovery["data"]["de"]["feeds"].as_array().unwrap();
     let names: Vec<&str> = listed.iter().map(|it| it["name"].as_str().unwrap()).collect();
@@ -341,7 +341,7 @@ async fn a_form_is_made_anew_when_what_it_comes_of_changes_and_is_fresh_until_th
     assert_eq!(get_with(&url, &held).await.status(), 304);
     let coded = get_with(&url, &[("accept-encoding", "gzip")]).await;
     assert_eq!(coded.status(), 200);
-    // Another file, of which this one is made too.
+    // Another source file of the converted one.
     let mut files = old_files();
     files[1].1["rental_hours"][0]["start_time"] = json!("05:00:00");
     put(&site, "/old", "2.2", &files);
@@ -351,7 +351,7 @@ async fn a_form_is_made_anew_when_what_it_comes_of_changes_and_is_fresh_until_th
     })
     .await;
     assert_eq!(get_with(&url, &held).await.status(), 200);
-    // While the producer fails the last good form stays, and says so.
+    // While the producer fails, the last converted file stays, marked as stale.
     site.put("/old/system_information.json", "<html>sorry</html>");
     until("the form is stale", async || {
         let response = get(&url).await;
@@ -405,7 +405,7 @@ async fn all_systems_stand_in_the_manifest_and_what_2_cannot_say_is_left_out() {
     assert_eq!(system["data"]["language"], "de");
     assert_eq!(system["data"]["name"], "Kai");
     assert_eq!(system["data"].get("opening_hours"), None);
-    // What version 3 asks of contacts is there, and no manifest but ours.
+    // The contacts that version 3 requires are there, and only our manifest.
     let system = get_json(&format!("{url}/gbfs/new/3/system_information.json")).await;
     assert_eq!(system["data"].get("phone_number"), None, "not of E.164");
     assert_eq!(system["data"]["feed_contact_email"], "riders@quays.example");

@@ -18,7 +18,7 @@ fn check(arguments: &[&str], code: i32) -> String {
     said
 }
 
-/// Runs against the shared city for several polls of it, so that one comes however busy the machine is.
+/// Runs against the shared city for several of its polls, so that at least one happens on a busy machine.
 fn run(more: &[&str]) -> (String, Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let [json, graph] = ["load.json", "load.svg"].map(|name| folder.path().join(name));
@@ -71,7 +71,7 @@ fn several_processes_are_merged() {
 
 #[test]
 fn who_listens_to_a_feed_before_its_first_poll_is_there_all_the_same() {
-    // It takes connections and says nothing.
+    // The producer accepts connections and never replies.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let text = format!(

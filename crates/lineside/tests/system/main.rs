@@ -1,6 +1,6 @@
-//! The whole server, through real sockets: what an outside check would see.
+//! Tests of the whole server through real sockets, as seen from outside.
 //!
-//! One binary, because each one links the world. Tests share a demo city unless they break something.
+//! A single binary, because linking one takes long. Tests share a demo city unless they break something.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "the tests are the outside, where time is real")]

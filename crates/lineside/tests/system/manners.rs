@@ -1,4 +1,4 @@
-//! How producers are asked: what they say is obeyed, budgets are kept, and they are told who asks.
+//! The polling policy: producers' cache headers are obeyed, rate limits hold, and requests identify their sender.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::support::producer::{Producer, Reply};
 use crate::support::serve;
 use crate::support::until::{until, until_json};
 
-/// A server with these feeds, and its address.
+/// Starts a server with these feeds, and returns its address.
 async fn server(toml: &str) -> (RunningServer, String) {
     let toml =
         format!("[server]\nlisten = \"127.0.0.1:0\"\nclient_name = \"acme-lineside\"\n{toml}");
@@ -27,12 +27,12 @@ fn feed(id: &str, url: &str, keys: &str) -> String {
     format!("[[feed]]\nid = {id:?}\nurl = {url:?}\nformat = \"raw\"\npoll = \"1s\"\n{keys}\n")
 }
 
-/// The feed as soon as `is_so`.
+/// Waits until the feed satisfies `is_so`, and returns it.
 async fn until_feed(url: &str, id: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     until_json(&format!("{url}/api/v1/feeds/{id}"), is_so).await
 }
 
-/// Seconds from now until the feed is asked next, as the server says.
+/// Returns the seconds until the feed's next poll, by the API.
 fn next_poll(feed: &Value) -> i64 {
     let Some(at) = feed["next_poll"].as_str() else { return 0 };
     let at: jiff::Timestamp = at.parse().unwrap();
@@ -59,7 +59,7 @@ async fn what_a_producer_says_about_the_next_poll_is_obeyed_and_shown() {
     .await;
     for (id, state, waits) in [
         ("busy", "failing", 540..=640),
-        // As long as the reply is fresh, but ten polls at most.
+        // While the reply is fresh, but at most ten poll intervals.
         ("fresh", "ok", 180..=220),
         ("bounded", "ok", 5..=11),
         ("kept", "ok", 100..=127),
@@ -88,7 +88,7 @@ async fn feeds_of_one_host_and_credential_share_the_strictest_rate() {
     until_feed(&url, "first", |feed| feed["state"] == "ok" && waits_long(feed)).await;
     let second = until_feed(&url, "second", waits_long).await;
     assert_eq!(second["state"], "unknown", "its turn has not come: {second}");
-    // Whoever shows another key is asked meanwhile, again and again.
+    // Feeds with another key are polled meanwhile.
     until("the other is asked", async || producer.n_asked("/other") >= 3).await;
     assert_eq!((producer.n_asked("/first"), producer.n_asked("/second")), (1, 0));
     running.shut_down().await;
@@ -129,13 +129,13 @@ async fn producers_are_told_who_asks() {
     running.shut_down().await;
 }
 
-/// Gives tokens to one client, and data to whoever has the latest of them.
+/// Returns a server that gives tokens to one client, and data for the latest token.
 fn guarded(n_given: &Arc<AtomicUsize>) -> impl Fn(&str) -> Reply + Send + Sync + 'static {
     let n_given = Arc::clone(n_given);
     move |request| {
         let head = request.to_ascii_lowercase();
         if request.starts_with("POST /token ") {
-            // "me:s3cret", as RFC 6749 wants it: in a header.
+            // "me:s3cret" in a header, as RFC 6749 requires.
             if !head.contains("authorization: basic bwu6cznjcmv0\r\n") {
                 return Reply::refused("401 Unauthorized", r#"{"error":"invalid_client"}"#);
             }
@@ -175,7 +175,7 @@ async fn feeds_of_one_client_share_a_token_and_get_one_new_when_it_is_refused() 
     let asked = producer.requests().into_iter().find(|request| request.starts_with("POST"));
     let asked = asked.unwrap();
     assert!(asked.ends_with("grant_type=client_credentials&scope=read&audience=all"), "{asked}");
-    // The producer forgets the token before it expires: one new one serves them all, and no poll fails.
+    // The producer revokes the token before it expires: one new token serves all feeds, and no poll fails.
     n_given.fetch_add(1, Ordering::SeqCst);
     let last = |number: usize| {
         let is_for = |request: &&String| request.starts_with(&format!("GET /{number} "));
@@ -268,7 +268,7 @@ async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
     let feeds = [
         as_messages("decode", &producer.url("/decode")),
         as_messages("html", &producer.url("/html")),
-        // Of real time that would be no failure.
+        // For real-time data an empty body is not a failure.
         feed("empty", &producer.url("/empty"), ""),
         as_messages("broken", &producer.url("/broken")),
         as_messages("connect", "http://127.0.0.1:1/"),

@@ -1,4 +1,4 @@
-//! `/metrics`: what happens is counted, and how long it took.
+//! `/metrics`: counters and durations.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::support::{serve, shared_demo};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The value of a line that begins with this name and labels.
+/// Returns the value of the series with this name and labels.
 async fn figure(series: &str) -> f64 {
     let text = get(&format!("{}/metrics", shared_demo())).await.text().await.unwrap();
     let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
 }
 
-/// Reads on until a publication comes that holds no state.
+/// Reads until a publication without a state arrives.
 async fn next_change(stream: &mut Stream) {
     loop {
         let event = stream.next_within(PATIENCE).await.expect("the city goes on");
@@ -33,7 +33,7 @@ async fn next_change(stream: &mut Stream) {
     }
 }
 
-/// What a channel's log holds at most: so much may come that lay there when the stream began.
+/// Maximum length of a channel's log: this many publications may precede the stream.
 const RING: usize = 1_024;
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn every_stage_from_the_fetch_to_the_delivery_is_timed() {
     let delivered = "lineside_wire_delivery_seconds_count";
     let before = figure(delivered).await;
     let mut stream = Stream::open(&shared_demo(), "channel=feed/city").await;
-    // What was published before this stream began is given with its state and not counted.
+    // Publications before the start of the stream come with its state and are not counted.
     for _ in 0..RING {
         next_change(&mut stream).await;
         if figure(delivered).await >= before + 2.0 {
@@ -97,7 +97,7 @@ async fn classic_parsers_are_given_the_classic_text_and_less_of_it_on_the_wire()
     assert!(packed.bytes().await.unwrap().len() * 3 < text.len());
 }
 
-/// The figures as Prometheus's own messages, as a scraper that knows native histograms gets them.
+/// Returns the metrics as Prometheus protobuf messages, as a scraper with native histograms gets them.
 async fn families(server: &str) -> BTreeMap<String, MetricFamily> {
     let accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,\
                   application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
@@ -115,7 +115,7 @@ async fn families(server: &str) -> BTreeMap<String, MetricFamily> {
     families
 }
 
-/// How many values the native buckets of a histogram hold, and about what their sum is.
+/// Returns the number of values in the native buckets of a histogram, and their approximate sum.
 fn native_count_and_sum(histogram: &Histogram) -> (u64, f64) {
     let mut indexes = Vec::new();
     let mut next = 0;
@@ -138,7 +138,7 @@ fn native_count_and_sum(histogram: &Histogram) -> (u64, f64) {
 async fn native_histograms_hold_what_the_classic_ones_do() {
     let server = shared_demo();
     get(&format!("{server}/proxy/city")).await;
-    // The city goes on: what comes while a histogram is written may be in one of its numbers and not in another.
+    // The city is live: a value that is recorded during a scrape may be in only some of the numbers.
     let look = async || {
         let families = families(&server).await;
         let mut values = 0;
@@ -155,13 +155,13 @@ async fn native_histograms_hold_what_the_classic_ones_do() {
     until_some("both say the same", look).await;
 }
 
-/// How many values a histogram holds, where its native buckets and its classic ones say the same.
+/// Returns the number of values in a histogram, if its native and classic buckets agree.
 fn native_agrees(histogram: &Histogram) -> Option<u64> {
     let (count, sum) = native_count_and_sum(histogram);
     let classic = histogram.bucket.last().expect("an end");
     assert!(classic.upper_bound.is_infinite() && histogram.zero_threshold > 0.0, "{histogram:?}");
     let counts = [histogram.sample_count, classic.cumulative_count];
-    // Each value stands for its bucket's end: never below it, and 7.7 % beyond at most.
+    // Each value counts as its bucket's upper bound: never less, and at most 7.7 % more.
     let exact = histogram.sample_sum;
     let is_near = sum >= exact * 0.999_999 && sum <= exact * 1.077;
     (counts == [count; 2] && is_near).then_some(count)
@@ -180,7 +180,7 @@ async fn both_forms_say_the_same() {
     let families = families(&server).await;
     let times = &families["lineside_http_request_seconds"];
     let mut values = 0;
-    // The scrapes themselves come in between.
+    // Except those that the scrapes themselves change.
     for metric in times.metric.iter().filter(|metric| metric.label[0].value != "health") {
         let label = &metric.label[0];
         let histogram = metric.histogram.as_ref().expect("a histogram");

@@ -1,4 +1,4 @@
-//! `lineside serve` with feeds of one's own: files, folders, addresses.
+//! `lineside serve` with files, folders and addresses as feeds.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::support::http::{get, get_json, get_with};
 use crate::support::process::ServerProcess;
 use crate::support::{shared_demo, until_ready};
 
-/// A schedule whose ids hold every character that addresses give a meaning to.
+/// A schedule whose ids contain every character with a meaning in addresses.
 const ODD_SCHEDULE: &[(&str, &str)] = &[
     (
         "agency.txt",
@@ -53,7 +53,7 @@ async fn serve(folder: &Path, feeds: &[String]) -> ServerProcess {
     server
 }
 
-/// Checks a configuration with the program itself: what it says, and whether it is content.
+/// Checks a configuration with the program; returns its output, and true if it succeeds.
 fn check(config: &Path) -> (String, bool) {
     let program = env!("CARGO_BIN_EXE_lineside");
     let mut command = std::process::Command::new(program);

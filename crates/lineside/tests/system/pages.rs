@@ -1,4 +1,4 @@
-//! The pages as any client gets them, without a browser; `web/tests` looks at them with one.
+//! Tests of the pages without a browser; `web/tests` uses one.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::http::{get, get_json, send};
 use crate::support::process::ServerProcess;
 use crate::support::{shared_demo, until_ready};
 
-/// What must never come out as markup, in every name that a schedule gives.
+/// A text that must never appear as markup, in every name of a schedule.
 const EVIL: &str = "<script>alert(1)</script>";
 
 fn write_evil_schedule(folder: &Path) {
@@ -120,7 +120,7 @@ async fn pages_let_no_script_in_and_answer_head() {
     }
 }
 
-/// Where a page leads on this server.
+/// Returns the links of a page on this server.
 fn links(page: &str) -> Vec<String> {
     let hrefs = page.split("href=\"/").skip(1).filter_map(|rest| rest.split('"').next());
     hrefs.map(|href| format!("/{}", href.replace("&amp;", "&"))).collect()
@@ -130,7 +130,7 @@ fn links(page: &str) -> Vec<String> {
 async fn whatever_page_one_comes_to_says_what_may_run_in_it() {
     const PAGES: usize = 40;
     let url = shared_demo();
-    // What no page leads to, and what is not there.
+    // Includes pages without a link, and missing ones.
     let mut ahead: VecDeque<String> =
         ["/", "/map", "/demo/faults", "/nowhere", "/feeds/none"].map(str::to_owned).into();
     let mut known: BTreeSet<String> = ahead.iter().cloned().collect();
@@ -147,7 +147,7 @@ async fn whatever_page_one_comes_to_says_what_may_run_in_it() {
             continue;
         }
         let policy = header("content-security-policy");
-        // What is made for frames of others says so in its address.
+        // Pages for frames of other sites have this in their address.
         let frames = if path.contains("embed=1") { "*" } else { "'none'" };
         let frames = format!("frame-ancestors {frames}");
         for rule in [
@@ -184,7 +184,7 @@ async fn a_page_has_a_tag_and_a_coding() {
     assert_eq!(first.headers()["content-encoding"], "gzip");
     assert_eq!(first.headers()["cache-control"], "no-cache");
     assert!(first.headers()["etag"].to_str().unwrap().ends_with("-gzip\""));
-    // A page holds the moment it was made at, so only "whatever you have" is held still.
+    // A page contains its time of creation, so only `*` matches.
     let again = send(Method::GET, &url, &[("if-none-match", "*")]).await;
     assert_eq!(again.status(), 304);
     let head = send(Method::HEAD, &url, &[]).await;

@@ -1,4 +1,4 @@
-//! What the proxy promises, with producers of a test's own: the last good bytes at once, one question per poll.
+//! The promises of the proxy, tested with separate producers: the last good bytes at once, one request per poll.
 
 use std::io::Write as _;
 
@@ -13,14 +13,14 @@ use crate::support::until::{PATIENCE, until, until_json, until_reply};
 
 const MAX_BYTES: usize = 1 << 20;
 
-/// A real-time message of one vehicle, without a time.
+/// A real-time message of one vehicle, without a timestamp.
 const MESSAGE: &[u8] = b"\x0a\x05\x0a\x032.0\
     \x12\x19\x0a\x03bus\x22\x12\x12\x0a\x0d\x00\x00\x40\x42\x15\x00\x00\x00\x40\x42\x04\x0a\x02b1";
-/// One more vehicle, which is none.
+/// A malformed further vehicle.
 const BAD_ENTITY: &[u8] = b"\x12\x08\x0a\x03bad\x22\x01\xff";
 
-/// Starts a server with these feeds: each has an id, an address, and what else its table says. They are polled every
-/// second unless that says otherwise.
+/// Starts a server with these feeds: each has an id, an address, and further keys. The default poll interval is one
+/// second.
 fn serve(feeds: &[(&str, String, &str)]) -> (tempfile::TempDir, ServerProcess) {
     let folder = tempfile::tempdir().unwrap();
     let mut text = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n".to_owned();
@@ -53,7 +53,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A body that takes some packets, and gets smaller.
+/// Returns a body of several packets that compresses well.
 fn long_body() -> Vec<u8> {
     (0..40_000).flat_map(|n: u32| format!("line {n}\n").into_bytes()).collect()
 }
@@ -81,7 +81,7 @@ async fn however_many_ask_the_producer_is_asked_once() {
         let directive = cache.split(", ").find_map(|directive| directive.strip_prefix(name));
         directive.unwrap_or_else(|| panic!("{name} in {cache}")).parse().unwrap()
     };
-    // What is left of an hour, which is asked for again five per cent sooner or later.
+    // The rest of an hour, with a jitter of five percent.
     assert!((3_000..=3_780).contains(&seconds("max-age=")), "{cache}");
     assert_eq!(seconds("stale-if-error="), 7 * 24 * 60 * 60 - seconds("max-age="));
     assert_eq!(header(&fresh, "age"), "", "fresh bytes have none");
@@ -101,7 +101,7 @@ async fn the_producer_is_asked_for_what_is_new_and_the_same_again_changes_nothin
         let first = until_reply("fresh", &url, is_fresh).await;
         let about = format!("{}/api/v1/feeds/{id}", server.url);
         let state = format!("{}/api/v1/state?channel=feed/{id}", server.url);
-        // The bytes are served before it is told that they came.
+        // The bytes are served before the API reports them.
         let told = until_json(&about, |found| found["last_success"].is_string()).await;
         let confirmed = told["last_success"].clone();
         let position = header(&get(&state).await, "lineside-position").to_owned();
@@ -126,7 +126,7 @@ async fn nobody_waits_while_the_producer_hangs() {
     until_reply("fresh", &url, is_fresh).await;
     producer.set(Answer::ThenHang(Vec::new()));
     let before = producer.heads().len();
-    // The one after the next surely hangs.
+    // The current request may still be answered, but the one after it hangs.
     until("the producer is asked again", async || producer.heads().len() > before).await;
     let asking = join_all((0..50).map(|_| get(&url)));
     let replies = tokio::time::timeout(PATIENCE, asking).await.expect("nobody waits");
@@ -186,7 +186,7 @@ async fn whatever_comes_instead_the_last_good_bytes_go_on_and_say_why() {
         assert_eq!(held.status(), 304, "{code}");
         assert!(header(&held, "lineside-status").starts_with("stale"), "{code}");
         let feed = get_json(&format!("{}/api/v1/feeds/{id}", server.url)).await;
-        // A body with nothing in it is an answer: then the state has its name, and no failure does.
+        // An empty body is a valid reply: then the state is named after it, and there is no failure.
         let says_why = feed["state"] == *code || feed["reason"].as_str().unwrap().contains(code);
         assert!(says_why, "{feed}");
     }
@@ -230,7 +230,7 @@ async fn one_bad_entity_leaves_the_others() {
     let url = format!("{}/proxy/f", server.url);
     let response = until_reply("fresh", &url, is_fresh).await;
     assert_eq!(response.bytes().await.unwrap(), [MESSAGE, BAD_ENTITY].concat());
-    // The bytes are served before it is told what is in them.
+    // The bytes are served before the API reports their content.
     let about = format!("{}/api/v1/feeds/f", server.url);
     let feed = until_json(&about, |feed| feed["entities"] == 1).await;
     assert!(feed.to_string().contains("bad"), "its problem is named: {feed}");

@@ -1,4 +1,4 @@
-//! The configuration read again by a running server: by change and by signal, taken or refused.
+//! Reloads of the configuration by a running server, on change and on a signal, accepted or rejected.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::support::process::{ServerProcess, lineside};
 use crate::support::until::{until, until_json};
 use crate::support::until_ready;
 
-/// A server whose configuration lies in a folder of its own.
+/// A server whose configuration is in a folder.
 struct Configured {
     folder: tempfile::TempDir,
     server: ServerProcess,
@@ -39,7 +39,7 @@ impl Configured {
         format!("{}{path}", self.server.url)
     }
 
-    /// Writes the configuration beside the old one and puts it in its place.
+    /// Replaces the configuration atomically.
     fn replace(&self, feeds: &str) {
         write(self.folder.path(), feeds);
     }
@@ -126,7 +126,7 @@ async fn feeds_come_and_go_with_the_file_and_the_others_are_served_all_the_time(
     stop.store(true, Ordering::Release);
     reading.await.unwrap();
     assert!(reads.load(Ordering::Acquire) > 10);
-    // What another file names comes and goes in the same way.
+    // Feeds of an imported file come and go likewise.
     let yaml = |id: &str| {
         let file = it.folder.path().join(format!("{id}.txt"));
         format!("feeds:\n  - identifier: {id}\n    target_url: file://{}\n", file.display())
@@ -162,7 +162,7 @@ async fn a_bad_file_is_refused_by_line_and_key_and_the_old_one_stays() {
     assert!(log.contains("lineside.toml line 8, feed[0].poll: invalid value"), "{log}");
     assert!(log.contains("the configuration stays as it was"), "{log}");
     assert!(it.serves("a").await && !it.serves("b").await);
-    // One that goes, as while an editor replaces it, is no reason to forget the feeds either.
+    // A missing file, as while an editor replaces it, does not remove the feeds either.
     std::fs::remove_file(it.folder.path().join("lineside.toml")).unwrap();
     it.until_metric("lineside_config_reads_total{outcome=\"refused\"} 2").await;
     assert!(it.serves("a").await);
@@ -197,7 +197,7 @@ async fn a_file_that_lost_its_feeds_removes_none() {
         it.until_metric(&format!("{outcome} {}", refused + 1)).await;
         assert!(it.serves("a").await, "{cut_off:?}");
     }
-    // An empty list says that it is meant.
+    // An explicit empty list removes all feeds.
     let file = it.folder.path().join("lineside.toml");
     std::fs::write(file, format!("feed = []\n{SERVER}")).unwrap();
     until("the feed is removed", async || !it.serves("a").await).await;

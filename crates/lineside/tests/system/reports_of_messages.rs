@@ -1,5 +1,5 @@
-//! Reports on real time: each new message is held against the rules as it passes, and what was found is shown, told and
-//! kept.
+//! Reports on real-time data: each new message is validated as it passes, and the findings are shown, announced and
+//! stored.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,18 +20,18 @@ use crate::support::producer::{Producer, Reply};
 use crate::support::until::{until, until_json};
 use crate::support::until_ready;
 
-/// A producer whose every answer is a message of its own.
+/// A producer that makes a new message for every reply.
 struct Buses {
     producer: Producer,
-    /// Whether they are on a trip that nobody knows.
+    /// True if the vehicles are on an unknown trip.
     is_bad: Arc<AtomicBool>,
-    /// Whether the message was made long ago.
+    /// True if the message has an old timestamp.
     is_old: Arc<AtomicBool>,
-    /// Whether the message names nothing.
+    /// True if the message has no entities.
     is_empty: Arc<AtomicBool>,
 }
 
-/// A message about one trip, or about nothing without one.
+/// Returns a message on one trip, or an empty one.
 fn message(number: u64, trip: Option<&str>, made: u64) -> String {
     let update = |trip: &str| {
         json!({
@@ -75,7 +75,7 @@ impl Buses {
         Self { producer: producer.await, is_bad, is_old, is_empty }
     }
 
-    /// One that always answers with the message of this moment.
+    /// Creates a producer that always replies with the message of this moment.
     async fn frozen() -> Self {
         let buses = Self::new().await;
         buses.producer.set(Reply::ok(&message(1, Some("trip"), now())).into());
@@ -123,7 +123,7 @@ async fn text(url: &str) -> String {
     reply.text().await.unwrap()
 }
 
-/// How many of a code the report has.
+/// Returns the number of findings of a code in the report.
 fn count(report: &Value, code: &str) -> u64 {
     let notices = report["notices"].as_array().unwrap();
     let found = notices.iter().find(|notice| notice["code"] == code);
@@ -134,7 +134,7 @@ fn looked_at(report: &Value) -> u64 {
     report["summary"]["presence"]["messages"].as_u64().unwrap_or_default()
 }
 
-/// What the hook was told of findings.
+/// Returns the notifications of findings that the hook received.
 fn findings(hook: &Producer) -> Vec<Value> {
     let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
     let messages = bodies.map(|request| {
@@ -153,7 +153,7 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
     let house = House::new(&buses, &keys);
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    // What is there from the start is no news.
+    // Findings from the start are not news.
     let well = until_report(&url, |found| looked_at(found) > 6).await;
     assert_eq!(
         (&well["lineside"]["subject"], &well["lineside"]["outcome"]),
@@ -183,7 +183,7 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
     let line = metrics.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(line.strip_prefix(name).unwrap().parse::<u64>().unwrap() > 6, "{line}");
 
-    // Since when it is so survives the server, and nobody is told twice.
+    // The time of the first finding survives a restart, and nothing is announced twice.
     let since = |report: &Value| report["summary"]["presence"]["codes"]["E003"]["first"].clone();
     let standing = until_report(&url, |found| since(found).is_i64()).await;
     server.stop("-TERM");
@@ -243,7 +243,7 @@ async fn a_message_that_stays_the_same_grows_old() {
     let text = std::fs::read_to_string(house.config()).unwrap();
     let text = text.replace("poll = \"1s\"", "poll = \"20s\"");
     let config = Config::parse(&house.config(), &text);
-    // Half a minute passes within a second.
+    // Half a minute passes in less than a second.
     let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), 40.0));
     let start =
         ServerOptions { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
@@ -256,14 +256,15 @@ async fn a_message_that_stays_the_same_grows_old() {
     server.shut_down().await;
 }
 
-/// A schedule's trip that always runs.
+/// Makes the schedule's trip run all day.
 fn let_it_run(house: &House) {
     let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
                  trip,00:00:00,00:00:00,S,1\ntrip,48:00:00,48:00:00,T,2\n";
     std::fs::write(house.folder.path().join("city/stop_times.txt"), times).unwrap();
 }
 
-/// The states of all notifications. One that a stop interrupts is sent again under its id, so it counts once.
+/// Returns the states in all notifications. A delivery that a stop interrupts is repeated with the same id, so it
+/// counts once.
 fn states(hook: &Producer) -> Vec<Value> {
     let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
     let messages = bodies.map(|request| {
@@ -354,7 +355,7 @@ async fn a_feed_of_vehicles_without_a_schedule_that_has_none_any_more_is_empty_a
     }
 }
 
-/// Stops, of which the first one is of this kind.
+/// Returns stops, of which the first one has this type.
 fn stops(location_type: u8) -> String {
     format!(
         "stop_id,stop_name,stop_lat,stop_lon,location_type\n\
@@ -373,7 +374,7 @@ async fn what_the_schedule_gets_wrong_for_messages_is_told_with_them_until_it_is
     std::fs::write(house.config(), often).unwrap();
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    // Once for the schedule, and not once more with each message.
+    // Once for the schedule, not again for each message.
     let found = until_report(&url, |found| looked_at(found) > 3).await;
     let notices = found["notices"].as_array().unwrap();
     let said = notices.iter().find(|notice| notice["code"] == "E010").unwrap();

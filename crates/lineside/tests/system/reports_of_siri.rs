@@ -1,4 +1,4 @@
-//! Reports on SIRI: each message is held against SIRI's own rules, and what it comes to against those of real time.
+//! Reports on SIRI: each message is validated by SIRI's own rules, and its content by the real-time rules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::support::process::{ServerProcess, lineside};
 use crate::support::producer::{Producer, Reply};
 use crate::support::until_ready;
 
-/// Vehicles on trips that no schedule has, the last of them without a name. They reported so many seconds ago.
+/// Returns vehicles on unknown trips, which reported `seconds_ago`; the last one has no name.
 fn vehicles(number: u64, seconds_ago: i64) -> String {
     let now = Timestamp::now();
     let at = now - seconds_ago.seconds();
@@ -38,7 +38,7 @@ fn vehicles(number: u64, seconds_ago: i64) -> String {
     )
 }
 
-/// A producer whose every answer is a message of its own.
+/// Returns a producer that makes a new message for every reply.
 async fn producer(seconds_ago: i64) -> Producer {
     let number = Arc::new(AtomicU64::new(900_000));
     Producer::answering(move |_| {
@@ -85,7 +85,7 @@ async fn a_message_is_held_against_its_own_rules_and_its_records_against_the_sch
     assert_eq!(found["lineside"]["outcome"], "whole");
     let codes = codes(&found);
     let count = |code: &str| codes.iter().find(|(it, _)| it == code).map_or(0, |(_, n)| *n);
-    // SIRI's own, and what the records come to; neither is told in GTFS-Realtime's terms.
+    // SIRI's own codes and those of the content, none of which is GTFS-Realtime's.
     assert_eq!(count("vehicle_without_ref"), 1, "{codes:?}");
     assert!(count("low_match_rate") >= 1 && count("stale_vehicle") >= 6, "{codes:?}");
     let is_of_reference = |code: &String| code.starts_with(['E', 'W']);
@@ -97,7 +97,7 @@ async fn a_message_is_held_against_its_own_rules_and_its_records_against_the_sch
     }
     server.stop("-TERM");
 
-    // The command says the same of the same message.
+    // The command reports the same on the same message.
     let file = folder.path().join("siri.xml");
     std::fs::write(&file, vehicles(1, 300)).unwrap();
     let arguments = ["check", file.to_str().unwrap(), "--format", "json"];
@@ -137,7 +137,7 @@ async fn what_has_changed_is_judged_together_and_not_blamed_for_its_age() {
     server.stop("-TERM");
 }
 
-/// A feed of a producer that always says what it said at this moment.
+/// Returns a producer that always replies with the message of this moment, and its feed.
 async fn frozen() -> (Producer, String) {
     let producer = Producer::start(Reply::ok(&vehicles(900_000, 0)).into()).await;
     let feed = format!(
@@ -155,7 +155,7 @@ async fn an_answer_that_stays_the_same_grows_old() {
     let text = text.replace("poll = \"1s\"", "poll = \"20s\"");
     let folder = tempfile::tempdir().unwrap();
     let config = Config::parse(&folder.path().join("lineside.toml"), &text);
-    // Half a minute passes within a second.
+    // Half a minute passes in less than a second.
     let clock = Arc::new(ScaledClock::new(RealClock::new().wall_time(), 40.0));
     let start =
         ServerOptions { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };

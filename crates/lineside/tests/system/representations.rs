@@ -1,9 +1,9 @@
-//! Validators, codings, HEAD: what caches and polite clients rely on.
+//! Entity tags, content encodings and HEAD, which caches and well-behaved clients rely on.
 
 use crate::support::http::{get, get_with, send};
 use crate::support::shared_demo;
 
-/// Addresses whose content stays the same while a test looks at them.
+/// Addresses whose content stays the same during a test.
 const STEADY: &[&str] = &[
     "/proxy/city",
     "/gtfs/city.zip",

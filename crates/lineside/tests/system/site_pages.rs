@@ -1,4 +1,5 @@
-//! What a page says of itself to browsers, search engines and other sites; the page for what is missing; the operator's name.
+//! The metadata of pages for browsers, search engines and other sites; the page for missing addresses; the operator's
+//! name.
 
 use crate::support::http::{assert_problem, get, get_with, header, problem};
 use crate::support::process::ServerProcess;
@@ -11,7 +12,7 @@ async fn page(url: &str) -> String {
     get(url).await.text().await.unwrap()
 }
 
-/// The value of an attribute of the first element that has the mark.
+/// Returns an attribute of the first element that contains the mark.
 fn attribute<'a>(page: &'a str, mark: &str, name: &str) -> Option<&'a str> {
     let element = page.split('<').find(|element| element.contains(mark))?;
     element.split_once(&format!("{name}=\""))?.1.split('"').next()
@@ -89,7 +90,7 @@ async fn each_kind_of_page_describes_itself() {
         let description = attribute(&page, "name=\"description\"", "content").unwrap().to_owned();
         assert!(description.len() > 20, "{path}: {description}");
         if let Some(other) = seen.insert(description.clone(), path.to_owned()) {
-            // What has nothing of its own to say has the general text: one page at most.
+            // Pages without a description of their own share the general text: at most one page.
             panic!("{path} and {other} share {description:?}");
         }
     }
@@ -126,7 +127,7 @@ async fn a_title_follows_what_the_page_shows() {
         assert!(text.contains("Line 21") && text.contains("Lindhaven"), "{text}");
     }
     assert_eq!(titled("/map").await, "Map · Lineside");
-    // A shared stop stays that stop, without the rest of the view.
+    // A shared link to a stop keeps the stop, without the rest of the view.
     let shared = page(&format!("{server}/map?at=1,2,3&stop=city-vehicles:{id}")).await;
     for (mark, name) in [("rel=\"canonical\"", "href"), ("og:url", "content")] {
         let address = attribute(&shared, mark, name).unwrap();

@@ -1,4 +1,4 @@
-//! What states say: that a timetable has ended, that a feed is paused, that a new version was refused.
+//! States of feeds: an expired timetable, a paused feed, a rejected version.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use crate::support::http::{client, get, get_json, get_with, header};
 use crate::support::process::ServerProcess;
 use crate::support::until::{until, until_json};
 
-/// Writes a schedule of one line that runs each day until `end`; with header rows only if `rows` is not set.
+/// Writes a schedule of one line that runs each day until `end`; only with header rows if `rows` is false.
 fn write_schedule(folder: &Path, end: Date, rows: bool) {
     write_schedule_from(folder, Date::constant(2020, 1, 1), end, rows);
 }
 
-/// The same, with the first day on which it runs.
+/// Writes a schedule like [`write_schedule`], with its first day of service.
 fn write_schedule_from(folder: &Path, start: Date, end: Date, rows: bool) {
     std::fs::create_dir_all(folder).unwrap();
     let [start, end] = [start, end].map(|day| day.strftime("%Y%m%d").to_string());
@@ -45,7 +45,7 @@ fn write_schedule_from(folder: &Path, start: Date, end: Date, rows: bool) {
     }
 }
 
-/// A server with these schedules, each a folder that is polled every second.
+/// Starts a server with these schedules, each a folder that is polled every second.
 fn serve(folder: &Path, ids: &[&str]) -> ServerProcess {
     let feeds: String = ids
         .iter()
@@ -82,7 +82,7 @@ async fn an_expired_timetable_is_expired_everywhere() {
     assert!(old["service_days_left"].as_i64().unwrap() < 0);
     assert_eq!(old["since"], "2024-06-02T00:00:00Z");
     let soon = until_state(&server, "soon", "ok").await;
-    // The agency's day may be another than this machine's.
+    // The agency's day may differ from this machine's.
     let left = soon["service_days_left"].as_i64().unwrap();
     assert!((4..=6).contains(&left), "{left}");
     assert_eq!(soon["expired"], false);
@@ -114,7 +114,7 @@ async fn an_expired_timetable_is_expired_everywhere() {
     let card = async |feed: &str| get_json(&format!("{url}/map/stop?feed={feed}&stop_id=S")).await;
     assert_eq!(card("old").await["timetable_ended"], "2024-06-01");
     assert_eq!(card("soon").await["timetable_ended"], Value::Null);
-    // The dashboard dates the incident like the feed page dates the state and its history.
+    // The dashboard and the feed page show the same date.
     let ended = "datetime=\"2024-06-02T00:00:00+00:00\"";
     until("the incident is on both pages, with one date", async || {
         let ops = get_with(&format!("{url}/ops"), &[BEARER]).await.text().await.unwrap();
@@ -146,7 +146,7 @@ async fn a_timetable_of_the_future_is_not_yet_valid() {
     let url = &server.url;
     let next = until_state(&server, "next", "ok").await;
     assert_eq!((&next["not_yet_valid"], &next["expired"]), (&json!(true), &json!(false)));
-    // The agency's day may be another than this machine's.
+    // The agency's day may differ from this machine's.
     let ahead = next["service_days_until_start"].as_i64().unwrap();
     assert!((11..=13).contains(&ahead), "{ahead}");
     assert_eq!(next["replay_time"], Value::Null);
@@ -162,7 +162,7 @@ async fn a_timetable_of_the_future_is_not_yet_valid() {
     server.stop("-TERM");
 }
 
-/// A message of 8 February 2024, 12:00:00 and later, about a vehicle.
+/// Writes a recording of a vehicle from 8 February 2024, 12:00:00, on.
 fn write_recording(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     for at in [1_707_393_600, 1_707_393_610] {
@@ -198,7 +198,7 @@ async fn a_recording_is_marked_wherever_its_time_is_shown() {
     for feed in ["town", "buses"] {
         until_json(&format!("{url}/api/v1/feeds/{feed}"), is_of_that_day).await;
     }
-    // By the clock of the recording it has not expired, and the mark says which clock that is.
+    // By the clock of the recording the timetable has not expired, and the mark names that clock.
     let feed = until_state(&server, "town", "ok").await;
     assert_eq!((&feed["expired"], &feed["service_end"]), (&json!(false), &json!("2024-06-01")));
     for path in [

@@ -1,4 +1,4 @@
-//! The server behind a certificate, as browsers and clients meet it.
+//! The server with TLS, for browsers and clients.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::support::until::until;
 
 const API_KEY: &str = "a key for tests";
 
-/// Writes a certificate for this machine that signs itself, and its key.
+/// Writes a self-signed certificate for this machine, and its key.
 pub(crate) fn certify(folder: &Path) {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).unwrap();
@@ -27,7 +27,7 @@ fn start(folder: &Path) -> ServerProcess {
     ServerProcess::serving(folder, text)
 }
 
-/// A client that trusts what the folder holds now, and no other certificate.
+/// Returns a client that trusts only the folder's current certificate.
 pub(crate) fn client(folder: &Path, only_http1: bool) -> reqwest::Client {
     let pem = std::fs::read(folder.join("cert.pem")).unwrap();
     let trusted = [reqwest::Certificate::from_pem(&pem).unwrap()];
@@ -59,8 +59,8 @@ async fn sessions_over_it_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
     let server = start(folder.path());
-    // Some publications are larger than a record of TLS, and than what a socket takes at once; few, so that a busy machine
-    // does not fall behind by a channel's whole log.
+    // Some publications exceed a TLS record and a socket buffer. They are few, so that a busy machine does not fall
+    // behind by a channel's whole log.
     for (transport, size, rate) in
         [("websocket", "200", "10"), ("sse", "200", "10"), ("websocket", "60000", "2")]
     {
@@ -81,7 +81,7 @@ async fn a_new_certificate_is_shown_without_a_restart_and_a_bad_one_is_not() {
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
     let server = start(folder.path());
-    // Made before, used after: each client's first request shakes hands anew.
+    // Created before, used after: each client's first request makes a new handshake.
     let [before, after] = [(), ()].map(|()| client(folder.path(), false));
     before.get(&server.url).send().await.unwrap();
     std::fs::write(folder.path().join("cert.pem"), "not a certificate").unwrap();
@@ -116,7 +116,7 @@ async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
     const READERS: usize = 10;
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
-    // More than the sockets of both ends hold.
+    // More than the socket buffers of both ends hold.
     let large = answer("200 OK", &[], &vec![b'x'; 16 << 20]);
     let producer = Producer::answering(move |_| Answer::Bytes(large.clone())).await;
     let text = format!(

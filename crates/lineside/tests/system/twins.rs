@@ -1,6 +1,6 @@
-//! The city told in SIRI beside the city told in GTFS-Realtime: what comes of both is the same.
+//! The city in SIRI and in GTFS-Realtime gives the same results.
 //!
-//! The clock stands still while they are compared, so both are of the same instant.
+//! The clock stops during the comparison, so both are of the same instant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::support::http::get_json;
 use crate::support::until::until;
 
-/// A whole minute: alerts are written anew four times in each.
+/// A whole minute: alerts are renewed four times per minute.
 const START: UnixMillis = UnixMillis(1_795_268_580_000);
-/// The longest step of the clock, seconds: less than a subscription may be silent.
+/// The longest step of the clock, in seconds: less than a subscription may be silent.
 const STEP: u64 = 180;
-/// How many of the city's stops are compared, the busiest ones first.
+/// Number of the city's stops that are compared, the busiest ones first.
 const STOPS: usize = 60;
 const FEEDS: [[&str; 3]; 2] =
     [["city-trips", "city-vehicles", "city-alerts"], ["twin-et", "twin-vm", "twin-sx"]];
@@ -43,7 +43,7 @@ impl Twins {
         let running = start_demo_with_clock(clock.clone(), options).await.unwrap();
         let url = format!("http://{}", running.listen_address());
         let twins = Self { running, clock, url };
-        // In steps so small that no request takes too long on this clock.
+        // In small steps, so that no request times out on this clock.
         until("both networks are known", async || {
             twins.clock.advance(Duration::from_millis(50));
             twins.all_feeds(|feed| feed["state"] == "ok" && feed["data_time"].is_string()).await
@@ -72,8 +72,8 @@ impl Twins {
         true
     }
 
-    /// Goes on to some minutes after the start. In steps: who hears nothing of a subscription for as long as all of
-    /// them takes it for lost.
+    /// Advances to some minutes after the start, in steps: a single step would exceed the silence after which a
+    /// subscription counts as lost.
     async fn go_to(&self, minutes: u64) {
         let wanted = START + Duration::from_secs(minutes * 60);
         while self.clock.wall_time() < wanted {
@@ -83,7 +83,7 @@ impl Twins {
         }
     }
 
-    /// Goes on to an instant, and waits until every feed is of that instant.
+    /// Advances to an instant, and waits until every feed has data of that instant.
     async fn step_to(&self, wanted: UnixMillis) {
         until("nobody is being asked", async || {
             let now = self.clock.wall_time();
@@ -97,7 +97,7 @@ impl Twins {
         .await;
     }
 
-    /// What a board shows, without what says which feed it is from.
+    /// Returns the departures of a board, without the fields that identify the feed.
     async fn board(&self, schedule: &str, stop: &str) -> Vec<Value> {
         let url = format!("{}/api/v1/stops/{schedule}/{stop}/departures", self.url);
         let mut board = get_json(&url).await["items"].as_array().unwrap().clone();
@@ -114,7 +114,7 @@ impl Twins {
         message["entity"].as_array().cloned().unwrap_or_default()
     }
 
-    /// The stops of which most is told.
+    /// Returns the stops with the most updates.
     async fn busy_stops(&self) -> Vec<String> {
         let mut calls: BTreeMap<String, usize> = BTreeMap::new();
         for entity in self.entities("city-trips").await {
@@ -128,17 +128,17 @@ impl Twins {
     }
 }
 
-/// Milliseconds since 1970; 0 where nothing is said.
+/// Returns milliseconds since 1970; 0 if the value is missing.
 fn instant(value: &Value) -> i64 {
     let at = value.as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
     at.map_or(0, jiff::Timestamp::as_millisecond)
 }
 
-/// What vehicles say, as far as both formats say it.
+/// Returns the vehicles' fields that both formats have.
 fn vehicles(entities: &[Value]) -> BTreeMap<String, Value> {
     let of = |entity: &Value| {
         let vehicle = &entity["vehicle"];
-        // SIRI tells apart where a vehicle stands from where it goes, and no more.
+        // SIRI distinguishes only between standing at a stop and moving.
         let stands = vehicle["current_status"] == "STOPPED_AT";
         let said = json!({
             "trip": vehicle["trip"]["trip_id"],
@@ -150,14 +150,14 @@ fn vehicles(entities: &[Value]) -> BTreeMap<String, Value> {
             "at": vehicle["timestamp"],
             "occupancy": vehicle["occupancy_status"],
         });
-        // In SIRI its name may be that of another producer's too, so its id says whose it is.
+        // In SIRI the producer's prefix makes ids unique.
         let id = vehicle["vehicle"]["id"].as_str().unwrap_or_default();
         (id.strip_prefix("lindhaven:").unwrap_or(id).to_owned(), said)
     };
     entities.iter().filter(|it| it["vehicle"].is_object()).map(of).collect()
 }
 
-/// What passengers are told, and whom it concerns.
+/// Returns the alerts' texts and affected entities.
 fn alerts(entities: &[Value]) -> BTreeSet<String> {
     let of = |entity: &Value| {
         let alert = &entity["alert"];
@@ -166,7 +166,7 @@ fn alerts(entities: &[Value]) -> BTreeSet<String> {
             .map(|it| {
                 let named = [&it["stop_id"], &it["trip"]["trip_id"]].into_iter();
                 let named: String = named.map(Value::to_string).collect();
-                // A line is its operator's, whether that is said or not.
+                // A line belongs to its operator, with or without an explicit reference.
                 let line = it["route_id"].as_str().or(it["trip"]["route_id"].as_str());
                 format!("{named} {}", line.or(it["agency_id"].as_str()).unwrap_or_default())
             })

@@ -1,4 +1,4 @@
-//! The operator's own validators: what they say of a schedule stands beside what we say, and none of them holds anybody up.
+//! The operator's external validators: their reports appear next to ours, and none of them blocks anything.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::support::until::{until, until_json};
 use crate::support::until_ready;
 
 const FEED: &str = "[[feed]]\nid = \"city\"\nurl = \"city.zip\"\npoll = \"1s\"\n";
-/// One as the reference is run: it makes a folder of what is its output.
+/// A validator that runs like the reference one: its output is a folder.
 const CANONICAL: &str = "[[validator]]\nname = \"canonical\"\nformat = \"gtfs\"\n\
     command = [\"sh\", \"{config_dir}/judge.sh\", \"{input}\", \"{output}\", \"--key=hunter2\"]\n";
 const JUDGE: &str = "echo run >> \"$(dirname \"$0\")/runs\"\n\
@@ -21,13 +21,13 @@ const JUDGE: &str = "echo run >> \"$(dirname \"$0\")/runs\"\n\
 const BROKEN: &str =
     "echo run >> \"$(dirname \"$0\")/runs\"\necho 'no memory for hunter2' >&2\nexit 3\n";
 
-/// Writes a file in one step.
+/// Writes a file atomically.
 fn put(folder: &Path, name: &str, bytes: &[u8]) {
     std::fs::write(folder.join("new"), bytes).unwrap();
     std::fs::rename(folder.join("new"), folder.join(name)).unwrap();
 }
 
-/// What the validator of that name is said to say.
+/// Returns the report of the validator with this name.
 fn of<'a>(report: &'a Value, name: &str) -> &'a Value {
     let all = report["lineside"]["validators"].as_array().unwrap();
     all.iter().find(|it| it["name"] == name).unwrap_or(&Value::Null)
@@ -56,7 +56,7 @@ fn version(report: &Value) -> String {
 async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_fails() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
-    // A zip has the time of its making in it.
+    // A zip contains its time of creation.
     let bytes = schedule(FAR);
     put(place, "city.zip", &bytes);
     put(place, "judge.sh", JUDGE.as_bytes());
@@ -86,7 +86,7 @@ async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_f
         assert!(!page.contains("hunter2") && !page.contains("<b>x"), "{page}");
     }
 
-    // One that fails on the next version leaves what it said, with the version that this was.
+    // A failure on the next version leaves the earlier result, with its version.
     put(place, "judge.sh", BROKEN.as_bytes());
     put(place, "city.zip", &schedule("u,Up,59.9,10.7\n"));
     let failed = until_json(&api, |report| {
@@ -105,13 +105,13 @@ async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_f
     );
     assert!(!text(&stays).await.contains("newest run failed"));
     for line in ["lineside_validators_finished_total 1", "lineside_validators_failed_total 1"] {
-        // What a run said is shown before the run is counted.
+        // A run's result is shown before the run is counted.
         let is_counted = async || text(&format!("{}/metrics", server.url)).await.contains(line);
         until(line, is_counted).await;
     }
     assert!(server.stop("-TERM").0.success());
 
-    // The next process knows both, and tries again what failed.
+    // The next process knows both, and retries the failed run.
     put(place, "judge.sh", JUDGE.as_bytes());
     let server = again(place).await;
     let api = format!("{}/api/v1/feeds/city/report", server.url);
@@ -124,7 +124,7 @@ async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_f
     assert_eq!(of(&earlier, "canonical")["said"]["codes"], said["codes"]);
     assert!(server.stop("-TERM").0.success());
 
-    // What was said of a version is not asked for again.
+    // A finished version is not validated again.
     let server = again(place).await;
     let api = format!("{}/api/v1/feeds/city/report", server.url);
     put(place, "city.zip", &bytes);
@@ -134,7 +134,7 @@ async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_f
     assert_eq!(runs.lines().count(), 4, "two versions, one of them again, and what came back");
     assert!(server.stop("-TERM").0.success());
 
-    // Another command is asked again, also where it is another since a restart.
+    // A changed command runs again, even if it changed while the server was down.
     let config = std::fs::read_to_string(place.join("lineside.toml")).unwrap();
     let other = config.replace("--key=hunter2\"", "--key=hunter2\", \"--strict\"");
     assert_ne!(config, other);
@@ -208,7 +208,7 @@ async fn whatever_a_validator_does_is_told_and_holds_up_nobody() {
     assert_eq!(feed["state"], "ok", "{feed}");
     assert_eq!(get(&format!("{}/gtfs/city.zip", server.url)).await.status(), 200);
 
-    // The file is read again: one is another program now, the others are gone.
+    // The configuration is reloaded: one validator has another program, the others are gone.
     let another = validator("text", "echo 'all is well'", "");
     configure(place, &format!("{another}{FEED}"));
     let report =

@@ -1,4 +1,4 @@
-//! Versions of a schedule: listed, shown, and downloaded as they came.
+//! Versions of a schedule: listed, shown, and downloaded unchanged.
 
 use std::io::{Cursor, Write as _};
 
@@ -14,15 +14,15 @@ use crate::support::producer::{Answer, Producer, answer};
 use crate::support::until::until_json;
 use crate::support::until_ready;
 
-/// What must never come out as markup.
+/// A text that must never appear as markup.
 const EVIL: &str = "<script>alert(1)</script>";
 
-/// A schedule that its publisher calls `label`.
+/// Returns a schedule whose feed version is `label`.
 fn schedule(label: &str) -> Vec<u8> {
     schedule_until(label, "20261231")
 }
 
-/// The same, with the last day that its publisher calls it valid.
+/// Returns a schedule with this feed version and end date.
 fn schedule_until(label: &str, end: &str) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let info = format!(
@@ -106,7 +106,7 @@ async fn every_version_of_a_schedule_stays_to_be_downloaded() {
     assert!(
         feed.contains("href=\"/feeds/city/versions\"") && feed.contains("href=\"/proxy/city\"")
     );
-    // Neither a crash nor a producer that is down takes any of them.
+    // All versions survive a crash and an outage of the producer.
     server.stop("-KILL");
     house.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
     let server = house.start().await;
@@ -180,7 +180,7 @@ async fn a_version_that_is_over_is_marked_and_changes_are_counted() {
     assert_eq!(item["changes"], Value::Null);
     assert_eq!(item["service_start"], "2020-01-01");
     assert_eq!(item["service_end"], "2040-12-31");
-    // Whole months from that of today on, with a trip on each day.
+    // Whole months from the current one on, with a trip on each day.
     let start: Date = item["daily_trips"]["start"].as_str().unwrap().parse().unwrap();
     let trips = item["daily_trips"]["trips"].as_array().unwrap();
     assert_eq!(start.day(), 1);

@@ -1,4 +1,4 @@
-//! `/validate`: what visitors bring, and the report that they get.
+//! `/validate`: uploads of visitors, and their reports.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::support::until::{until, until_reply, until_some};
 
 const BOUNDARY: &str = "a-line-between";
 
-/// A form as browsers send it.
+/// Encodes a form as browsers do.
 fn form(name: &str, file: Option<&str>, content: &[u8]) -> Vec<u8> {
     let file = file.map(|file| format!("; filename=\"{file}\"")).unwrap_or_default();
     let mut body =
@@ -28,7 +28,7 @@ fn form(name: &str, file: Option<&str>, content: &[u8]) -> Vec<u8> {
     body
 }
 
-/// A form with both.
+/// Encodes a form with a file and an address.
 fn file_and_address() -> Vec<u8> {
     let mut both = form("file", Some("a.zip"), b"x");
     both.truncate(both.len() - "--\r\n".len());
@@ -46,7 +46,7 @@ async fn post(url: &str, body: Vec<u8>) -> Response {
     request.body(body).send().await.unwrap()
 }
 
-/// Where the report of a file will be.
+/// Uploads a file, and returns the address of its report.
 async fn bring(url: &str, name: &str, content: &[u8]) -> String {
     let reply = post(url, form("file", Some(name), content)).await;
     assert_eq!(reply.status(), 303, "{:?}", reply.text().await);
@@ -193,7 +193,7 @@ async fn what_cannot_be_taken_is_said() {
         let (found, text) = words(reply).await;
         assert!(found == status && text.contains(says), "{found} {kind}: {text}");
     }
-    // Nothing is held by what was refused.
+    // A refused upload leaves no open file.
     let metrics = format!("{url}/metrics");
     until("no file is open", async || {
         get(&metrics).await.text().await.unwrap().contains("lineside_visitors_files 0\n")
@@ -312,7 +312,7 @@ async fn places_are_bounded_and_come_free_again() {
     report(&bring(&server.url, "gtfs.zip", &zip()).await).await;
 }
 
-/// The folder in it for what visitors bring, with some file in it.
+/// Returns the server's folder of uploads, if it contains a file.
 fn filled(temporary: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(temporary).unwrap().map(|entry| entry.unwrap());
     let mut own =
@@ -337,7 +337,7 @@ async fn what_visitors_bring_is_seen_by_nobody_else_and_stays_after_no_stop() {
         command.env("TMPDIR", &temporary);
         ServerProcess::of(command)
     };
-    // It is on its way and never comes whole.
+    // Starts an upload that never completes.
     let begin = |server: &ServerProcess| {
         let host = server.url.strip_prefix("http://").unwrap();
         let mut socket = TcpStream::connect(host).unwrap();
@@ -357,7 +357,7 @@ async fn what_visitors_bring_is_seen_by_nobody_else_and_stays_after_no_stop() {
     server.stop("-TERM");
     assert_eq!(left(), 0);
     drop(held);
-    // Where it is killed, the next one takes it away.
+    // The next server deletes the folder of a killed one.
     let server = start(&file);
     let held = begin(&server);
     let own = until_there().await;
@@ -368,7 +368,7 @@ async fn what_visitors_bring_is_seen_by_nobody_else_and_stays_after_no_stop() {
     let _held = begin(&server);
     until("what was left is gone", async || !own.exists()).await;
     let other = until_there().await;
-    // And not what one that runs has there.
+    // It does not delete the folder of a running server.
     let second = folder.path().join("second.toml");
     fs::write(&second, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n").unwrap();
     let beside = start(&second);

@@ -1,11 +1,11 @@
-//! Answers in parts that come to an end, and what clients in use read in them.
+//! Answers in parts that end, and the details that existing clients rely on.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
 use super::*;
 
-/// The vehicles that an answer holds, and whether it says that there are more.
+/// Returns the vehicles in an answer, and true if more follow.
 fn vehicles_of(delivery: &ServiceDelivery) -> (Vec<String>, bool) {
     let all = delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities);
     let names = all.map(|it| it.vehicle_monitoring_ref.as_deref().unwrap().to_owned());
@@ -40,14 +40,14 @@ async fn whoever_posts_while_there_is_more_is_given_everything_and_comes_to_an_e
             assert!(names.len() <= 10);
             told.extend(names);
             parts += 1;
-            // Vehicles that move meanwhile come once more, so there may be some parts more than ten a part need.
+            // Vehicles that move meanwhile are repeated, so there may be a few more parts.
             assert!(parts < in_all, "{parts} parts of {in_all} vehicles");
             if !has_more {
                 break;
             }
         }
         assert!(told.len() + 5 >= in_all, "{} of {in_all}", told.len());
-        // In an envelope the next request begins again.
+        // In an envelope the next request starts again.
         if is_soap {
             assert_eq!(part().await.0.len(), 10);
         }
@@ -137,7 +137,7 @@ async fn many_questions_in_one_request_are_answered_within_one_answers_bounds() 
     let n_of = |delivery: &ServiceDelivery| -> usize {
         delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len()).sum()
     };
-    // A station of the city whose day fills an answer.
+    // A station of the city whose visits in a day fill an answer.
     let stops = get_json(&format!("{}/geojson/city/stops.geojson", shared_demo())).await;
     let stations = stops["features"].as_array().unwrap().iter();
     let stations = stations.filter(|stop| stop["properties"]["location_type"] == 1);

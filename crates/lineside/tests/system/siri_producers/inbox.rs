@@ -100,7 +100,7 @@ async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
         let has_key = address.ends_with(&path);
         (has_key, tokio::spawn(flood(address, body)))
     });
-    // Meanwhile the producer delivers, and retries if it is told to.
+    // Meanwhile the producer delivers, and retries after a refusal.
     until("its delivery is taken", async || post(&address, vehicle("W")).await == 200).await;
     assert!(counted(&url, "bytes").await <= ROOM);
     for (has_key, flood) in floods {

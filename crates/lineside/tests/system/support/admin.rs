@@ -1,17 +1,17 @@
-//! An admin: a program with the token, or a browser that has logged in.
+//! An admin: a program with the token, or a browser that is logged in.
 
 use reqwest::Response;
 
 use super::http::{client, header};
 
-/// What `[admin] token` is in the tests' configurations.
+/// The admin token in the tests' configurations.
 pub(crate) const TOKEN: &str = "a token of the tests";
-/// As programs show it.
+/// The header with the token.
 pub(crate) const BEARER: (&str, &str) = ("authorization", "Bearer a token of the tests");
-/// What a browser says of a request of a page of ours.
+/// The header of a browser on requests from our own pages.
 pub(crate) const FROM_HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
 
-/// The table for a configuration.
+/// Returns the table for a configuration.
 pub(crate) fn table() -> String {
     format!("[admin]\ntoken = \"{TOKEN}\"\n")
 }
@@ -33,12 +33,12 @@ pub(crate) async fn log_in(
     request.body(form.finish()).send().await.unwrap()
 }
 
-/// What a browser sends back of what it was told to keep.
+/// Returns the cookie that a reply sets, as a browser sends it back.
 pub(crate) fn cookie(response: &Response) -> String {
     header(response, "set-cookie").split(';').next().unwrap().to_owned()
 }
 
-/// The cookie of a browser that has logged in.
+/// Returns the cookie of a browser that is logged in.
 pub(crate) async fn session(server: &str) -> String {
     cookie(&log_in(server, TOKEN, "/", &[]).await)
 }

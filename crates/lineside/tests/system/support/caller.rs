@@ -1,4 +1,4 @@
-//! A client of `/connection/websocket` written from the protocol's page alone: JSON, one command at a time.
+//! A client of `/connection/websocket`, written from the protocol's documentation only: JSON, one command at a time.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection that has been welcomed.
+/// A connected client.
 pub(crate) struct Socket {
     stream: TcpStream,
     unread: Vec<u8>,
-    /// What came and was not looked for yet.
+    /// Messages that were received and not requested yet.
     messages: VecDeque<Value>,
     last_id: u64,
 }
@@ -37,7 +37,7 @@ impl Socket {
         socket
     }
 
-    /// Subscribes, from a position if there is one. Gives what the reply says, with the publications after it.
+    /// Subscribes, from a position if there is one. Returns the reply, followed by its publications.
     pub(crate) fn subscribe(&mut self, channel: &str, from: Option<(&str, u64)>) -> Value {
         let mut request = json!({ "channel": channel });
         if let Some((epoch, offset)) = from {
@@ -50,7 +50,7 @@ impl Socket {
         reply["subscribe"].clone()
     }
 
-    /// The next publication of a channel.
+    /// Returns the next publication of a channel.
     pub(crate) fn publication(&mut self, channel: &str) -> Value {
         let mut message = self.message(|message| {
             let push = &message["push"];
@@ -66,7 +66,7 @@ impl Socket {
         self.message(|message| message["id"] == id)
     }
 
-    /// The first message that is looked for; others stay for later.
+    /// Returns the first message that satisfies `is_it`; others stay for later.
     fn message(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             if let Some(found) = self.messages.iter().position(&is_it) {
@@ -76,7 +76,7 @@ impl Socket {
         }
     }
 
-    /// A text frame, masked with zeros, as a client may.
+    /// Sends a text frame, masked with zeros, as the protocol allows.
     fn send(&mut self, text: &[u8]) {
         let mut frame = vec![0x81];
         match u8::try_from(text.len()) {
@@ -91,7 +91,7 @@ impl Socket {
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// Takes the messages of the next text frame.
+    /// Reads the messages of the next text frame.
     fn read_frame(&mut self) {
         loop {
             let [first, length] = self.take(2)[..] else { unreachable!("two were taken") };

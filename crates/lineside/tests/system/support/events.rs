@@ -1,11 +1,11 @@
-//! A client of `/events` written from the protocol's page alone, sharing no code with the server.
+//! A client of `/events`, written from the protocol's documentation without code of the server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// One event as it came.
+/// A received event.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) data: Value,
@@ -26,7 +26,7 @@ impl Stream {
         Self::resume(server, query, "").await
     }
 
-    /// The same, after the event with this id.
+    /// Opens `<server>/events?<query>` after the event with this id.
     pub(crate) async fn resume(server: &str, query: &str, last_event_id: &str) -> Self {
         let mut request = reqwest::Client::new().get(format!("{server}/events?{query}"));
         if !last_event_id.is_empty() {
@@ -39,12 +39,12 @@ impl Stream {
         Self { response, unread: Vec::new(), retry_ms: None, heartbeats: 0, last_event_id }
     }
 
-    /// The next event; none when nothing came in time or the stream ended.
+    /// Returns the next event; `None` after a timeout or at the end of the stream.
     pub(crate) async fn next_within(&mut self, limit: Duration) -> Option<Event> {
         tokio::time::timeout(limit, self.next()).await.ok().flatten()
     }
 
-    /// The next event; none when the stream ended.
+    /// Returns the next event; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             while let Some(block) = self.take_block() {
@@ -78,22 +78,22 @@ impl Stream {
     }
 }
 
-/// What a subscriber holds of one channel after applying what it was told.
+/// A subscriber's state of a channel, built from the received messages.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Held {
     pub(crate) records: BTreeMap<(String, String, String), Value>,
     pub(crate) epoch: String,
     pub(crate) offset: u64,
-    /// States that came marked as making up for a gap.
+    /// Number of states that were marked as following a gap.
     pub(crate) gaps: usize,
-    /// Messages without a state.
+    /// Number of messages without a state.
     pub(crate) publications: usize,
-    /// Whether the last part of the first state has come.
+    /// True if the last part of the first state has arrived.
     pub(crate) whole: bool,
 }
 
 impl Held {
-    /// Applies one message of this channel, checking what the protocol promises of it.
+    /// Applies a message of this channel, and checks the guarantees of the protocol.
     pub(crate) fn apply(&mut self, message: &Value) {
         let data = &message["data"];
         assert!(data["at"].is_i64(), "a message without a time: {message}");
@@ -140,13 +140,13 @@ impl Held {
         }
     }
 
-    /// The records of one kind.
+    /// Returns the records of one kind.
     pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.records.iter().filter(move |(key, _)| key.1 == kind).map(|(_, record)| record)
     }
 }
 
-/// Everything that a stream of several channels has told, per channel.
+/// The state of each channel of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct HeldByChannel(pub(crate) BTreeMap<String, Held>);
 

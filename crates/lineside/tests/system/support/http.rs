@@ -1,4 +1,4 @@
-//! Requests, without any of the client's own cleverness: no redirects, no decompression, no cookies.
+//! Requests without the client's conveniences: no redirects, no decompression, no cookies.
 
 use reqwest::{Client, Method, Response, redirect};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(crate) async fn get_json(url: &str) -> Value {
     json_of(url, get(url).await).await
 }
 
-/// The JSON of a reply that has to be a success.
+/// Returns the JSON of a reply, which must be a success.
 pub(crate) async fn json_of(url: &str, response: Response) -> Value {
     let status = response.status();
     let text = response.text().await.unwrap();
@@ -35,7 +35,7 @@ pub(crate) async fn json_of(url: &str, response: Response) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{url}: {error}: {text}"))
 }
 
-/// Checks that a request is refused as the contract says, and gives the problem.
+/// Asserts that a request is refused according to the contract.
 #[track_caller]
 pub(crate) fn assert_problem(status: u16, code: &str, response: (u16, String, Value)) {
     let (got, kind, problem) = response;
@@ -46,24 +46,24 @@ pub(crate) fn assert_problem(status: u16, code: &str, response: (u16, String, Va
     assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{problem}");
 }
 
-/// The body as JSON.
+/// Returns the body as JSON.
 pub(crate) async fn json(response: Response) -> Value {
     let text = response.text().await.unwrap();
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// A header of a reply; nothing where there is none.
+/// Returns a header of a reply; empty if it is missing.
 pub(crate) fn header<'a>(response: &'a Response, name: &str) -> &'a str {
     response.headers().get(name).map_or("", |value| value.to_str().unwrap())
 }
 
-/// Status, media type and JSON body of a reply.
+/// Returns status, media type and JSON body of a reply.
 pub(crate) async fn refusal(response: Response) -> (u16, String, Value) {
     let kind = header(&response, "content-type").to_owned();
     (response.status().as_u16(), kind, json(response).await)
 }
 
-/// The same of what is at an address.
+/// Returns status, media type and JSON body of the reply from an address.
 pub(crate) async fn problem(url: &str) -> (u16, String, Value) {
     refusal(get(url).await).await
 }

@@ -1,4 +1,4 @@
-//! What the tests of the whole share.
+//! Shared helpers of the system tests.
 
 pub(crate) mod admin;
 pub(crate) mod caller;
@@ -19,10 +19,10 @@ use lineside::{Config, DemoOptions, RunningServer, ServerOptions};
 use lineside_sync::RealClock;
 use serde_json::Value;
 
-/// Vehicles at rush hour in the tests' cities: enough to see everything, quick to simulate.
+/// Number of vehicles in the tests' cities: enough for all cases, and quick to simulate.
 const VEHICLES: usize = 60;
 
-/// A demo in this process; its speed is how many seconds of the city pass in one.
+/// A demo in this process. Its speed is in seconds of the city per second.
 pub(crate) struct DemoServer(RunningServer);
 
 impl DemoServer {
@@ -35,7 +35,7 @@ impl DemoServer {
     }
 }
 
-/// Starts a city of a test's own, and waits until it is ready.
+/// Starts a separate city for a test, and waits until it is ready.
 pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
     let faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
     let options = DemoOptions {
@@ -49,7 +49,7 @@ pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
     };
     let server = DemoServer(lineside::start_demo(options).await.unwrap());
     until_ready(&server.url()).await;
-    // Being ready waits for one file of each feed, and bikes come in several.
+    // The server is ready with one file of each feed, and bikes have several.
     let stations = format!("{}/geojson/city-bikes/stations.geojson", server.url());
     until::until("the city has bikes", async || {
         let reply = http::get(&stations).await;
@@ -59,8 +59,8 @@ pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
     server
 }
 
-/// The city that tests share which break nothing. It lives as long as the process, on a thread of
-/// its own, because the tests' runtimes come and go.
+/// Returns the city that tests share unless they break something. It lives as long as the process, on a separate
+/// thread, because the tests' runtimes come and go.
 pub(crate) fn shared_demo() -> String {
     static URL: OnceLock<String> = OnceLock::new();
     let started = URL.get_or_init(|| {
@@ -78,15 +78,15 @@ pub(crate) fn shared_demo() -> String {
     started.clone()
 }
 
-/// A server of a test's own feeds, in this process.
+/// Starts a server with a test's feeds in this process.
 pub(crate) async fn serve(config: Config) -> RunningServer {
     let clock = Arc::new(RealClock::new());
     let start = ServerOptions { config, clock, seed: 7, demo: None, base_map: None };
     lineside::start_server(start).await.unwrap()
 }
 
-/// Waits until a server says that it is ready, and knows how each of its feeds is: it waits for them a while only, and on a
-/// busy machine says so before.
+/// Waits until a server is ready and knows the state of each feed. On a busy machine it may be ready before, because it
+/// waits for its feeds only for a while.
 pub(crate) async fn until_ready(url: &str) {
     let listens = async || http::get(&format!("{url}/readyz")).await.status() == 200;
     until::until("the server is ready", listens).await;
@@ -99,7 +99,7 @@ pub(crate) async fn until_ready(url: &str) {
     until::until_json(&list, all_known).await;
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }

@@ -1,11 +1,11 @@
-//! The program as a process of its own, as an operator runs it.
+//! The program as a separate process, as an operator runs it.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A command of the built program.
+/// Returns a command of the built program.
 pub(crate) fn lineside(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineside"));
     command
@@ -19,31 +19,31 @@ pub(crate) fn lineside(arguments: &[&str]) -> Command {
 /// A server process; killed if a test leaves it behind.
 pub(crate) struct ServerProcess {
     child: Child,
-    /// What it printed until it was ready.
+    /// Its output until it was ready.
     pub(crate) greeting: String,
     /// Its address, without a slash at the end.
     pub(crate) url: String,
 }
 
 impl ServerProcess {
-    /// Starts it and waits until it has said where it listens.
+    /// Starts the server and waits until it prints its address.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::of(lineside(arguments))
     }
 
-    /// Starts it with this configuration, which lies in `folder` then.
+    /// Starts the server with this configuration, which is written into `folder`.
     pub(crate) fn serving(folder: &Path, configuration: impl AsRef<[u8]>) -> Self {
         let file = folder.join("lineside.toml");
         std::fs::write(&file, configuration).unwrap();
         Self::start(&["serve", "--config", file.to_str().unwrap()])
     }
 
-    /// The same for a command with an environment of its own.
+    /// Starts the server by a prepared command.
     pub(crate) fn of(command: Command) -> Self {
         Self::logging(command, Stdio::null())
     }
 
-    /// The same, with a place for its log.
+    /// Starts the server by a prepared command, with a destination for its log.
     pub(crate) fn logging(mut command: Command, log: Stdio) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut greeting = String::new();
@@ -63,13 +63,13 @@ impl ServerProcess {
                 break;
             }
         }
-        // The rest is read away, so that the process never waits for us.
+        // The rest is discarded, so that the process never blocks on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let url = url.unwrap_or_else(|| panic!("no address in {greeting:?}"));
         Self { child, greeting, url: url.trim_end_matches('/').to_owned() }
     }
 
-    /// What the system knows of it.
+    /// Returns the resource usage of the process.
     pub(crate) fn usage(&self) -> Usage {
         Usage::of(self.child.id())
     }
@@ -81,7 +81,7 @@ impl ServerProcess {
         assert!(sent.success());
     }
 
-    /// Sends a signal and waits; gives how it ended and how long that took.
+    /// Sends a signal and waits; returns the exit status and the duration.
     pub(crate) fn stop(mut self, signal: &str) -> (ExitStatus, Duration) {
         let started = Instant::now();
         self.signal(signal);
@@ -92,16 +92,16 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // Already gone when the test stopped it itself.
+        // The process is gone already if the test stopped it.
         _ = self.child.kill();
         _ = self.child.wait();
     }
 }
 
-/// What a process holds of this machine.
+/// The resource usage of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
-    /// Memory that is resident, in bytes, and the most that ever was.
+    /// Resident memory and its peak, in bytes.
     pub(crate) resident: u64,
     pub(crate) resident_peak: u64,
     pub(crate) descriptors: usize,
@@ -119,7 +119,7 @@ impl Usage {
     }
 }
 
-/// Lets this process have as many descriptors as it may.
+/// Raises the limit of this process's file descriptors to the maximum.
 pub(crate) fn raise_descriptors() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();

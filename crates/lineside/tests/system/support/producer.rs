@@ -1,4 +1,4 @@
-//! A producer on a loopback socket that answers as a test wants, and remembers how it was asked.
+//! A producer on a loopback socket that replies as a test requires, and records the requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,18 +7,18 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the producer does with a request.
+/// The producer's reply to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// These bytes, head and all, then the end of the connection.
+    /// These bytes, including the head, then the end of the connection.
     Bytes(Vec<u8>),
     /// These bytes, then silence.
     ThenHang(Vec<u8>),
-    /// 304 where the request has this entity tag, else the bytes.
+    /// 304 if the request has this entity tag, else the bytes.
     Conditional(&'static str, Vec<u8>),
 }
 
-/// A whole answer, as its parts.
+/// The parts of a complete reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) status: &'static str,
@@ -47,7 +47,7 @@ impl From<Reply> for Answer {
     }
 }
 
-/// Answers a request, of which it sees all there is.
+/// Returns the reply to a request, which is passed as a whole.
 type Answers = dyn Fn(&str) -> Answer + Send + Sync;
 
 /// A running producer.
@@ -55,7 +55,7 @@ type Answers = dyn Fn(&str) -> Answer + Send + Sync;
 pub(crate) struct Producer {
     address: SocketAddr,
     answers: Arc<Mutex<Arc<Answers>>>,
-    /// How long it thinks about each request.
+    /// The delay of each reply.
     slowness: Duration,
     seen: Arc<Mutex<Seen>>,
 }
@@ -68,19 +68,19 @@ struct Seen {
 }
 
 impl Producer {
-    /// One that answers every request so.
+    /// Starts a producer that replies to every request alike.
     pub(crate) async fn start(answer: Answer) -> Self {
         Self::slow(Duration::ZERO, move |_| answer.clone()).await
     }
 
-    /// One that looks at the request.
+    /// Starts a producer whose reply depends on the request.
     pub(crate) async fn answering<A: Into<Answer>>(
         answer: impl Fn(&str) -> A + Send + Sync + 'static,
     ) -> Self {
         Self::slow(Duration::ZERO, answer).await
     }
 
-    /// The same, which thinks about it for a while.
+    /// Starts a producer with delayed replies.
     pub(crate) async fn slow<A: Into<Answer>>(
         slowness: Duration,
         answer: impl Fn(&str) -> A + Send + Sync + 'static,
@@ -100,7 +100,7 @@ impl Producer {
         producer
     }
 
-    /// Every request is answered so from now on.
+    /// Sets the reply to all further requests.
     pub(crate) fn set(&self, answer: Answer) {
         *self.answers.lock().unwrap() = Arc::new(move |_| answer.clone());
     }
@@ -109,30 +109,30 @@ impl Producer {
         format!("http://{}{path}", self.address)
     }
 
-    /// Every request so far: line, head, and body where there is one.
+    /// Returns all requests so far: line, head, and body if there is one.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.seen.lock().unwrap().requests.clone()
     }
 
-    /// The same in lower case, as names of headers are compared.
+    /// Returns all requests in lower case, because header names are case-insensitive.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.requests().iter().map(|request| request.to_lowercase()).collect()
     }
 
-    /// How many requests so far were for this path.
+    /// Returns the number of requests for a path so far.
     pub(crate) fn n_asked(&self, path: &str) -> usize {
         let is_for = |request: &&String| request.split(' ').nth(1) == Some(path);
         self.seen.lock().unwrap().requests.iter().filter(is_for).count()
     }
 
-    /// How many requests it had at once, at most.
+    /// Returns the maximum number of concurrent requests.
     pub(crate) fn n_open_most(&self) -> usize {
         self.seen.lock().unwrap().n_open_most
     }
 
     async fn serve(&self, mut socket: TcpStream) {
         let Some(request) = read_request(&mut socket).await else { return };
-        // Who asks has no answer before the request is counted.
+        // The request is counted before the client gets a reply.
         let answers = Arc::clone(&self.answers.lock().unwrap());
         {
             let mut seen = self.seen.lock().unwrap();
@@ -142,9 +142,9 @@ impl Producer {
         }
         let answer = answers(&request);
         tokio::time::sleep(self.slowness).await;
-        // Whoever has the reply may ask again before this goes on.
+        // The client may send its next request before this task continues.
         self.seen.lock().unwrap().n_open -= 1;
-        // The server may have given up already; that is its right.
+        // The server may have closed the connection already.
         match answer {
             Answer::Bytes(bytes) => {
                 _ = socket.write_all(&bytes).await;
@@ -180,13 +180,13 @@ async fn read_request(socket: &mut TcpStream) -> Option<String> {
     Some(request)
 }
 
-/// A whole answer with its length, after which the connection ends.
+/// Encodes a complete reply with its length, after which the connection ends.
 pub(crate) fn answer(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let length = format!("content-length: {}", body.len());
     [head(status, &[&[length.as_str()], headers].concat()).as_bytes(), body].concat()
 }
 
-/// An answer whose body ends with the connection.
+/// Encodes a reply whose body ends with the connection.
 pub(crate) fn unmeasured(headers: &[&str], body: &[u8]) -> Vec<u8> {
     [head("200 OK", headers).as_bytes(), body].concat()
 }

@@ -1,8 +1,8 @@
-//! The schemas of SIRI: where they are at hand, every kind of message that is written is held against them.
+//! Validates every kind of written message against the schemas of SIRI, if they are available.
 //!
-//! `LINESIDE_SIRI_XSD` names the folder with `siri.xsd` of version 2.1, which the project does not have: it is in the folder
-//! `xsd` of github.com/SIRI-CEN/SIRI. `xmllint` (Debian's `libxml2-utils`) reads it. Without one of them nothing is held
-//! against the schemas, and the test says so.
+//! `LINESIDE_SIRI_XSD` names the folder with `siri.xsd` of version 2.1, which is not part of the project: it is in the
+//! folder `xsd` of github.com/SIRI-CEN/SIRI. `xmllint` (Debian's `libxml2-utils`) reads it. Without either of them
+//! nothing is validated, and the test reports that.
 
 #![expect(clippy::print_stdout, reason = "a test that holds nothing says so")]
 
@@ -11,14 +11,13 @@ use std::process::Command;
 
 use lineside_formats::siri::is_soap_envelope;
 
-/// What a schema complains about although nothing better can be written: estimated timetables without a journey, and a
-/// delivery of no service.
+/// Unavoidable errors of the schema: estimated timetables without a journey, and a delivery of no service.
 const NO_OTHER_WAY: [&str; 2] = [
     "EstimatedTimetableDelivery': Missing child element(s).",
     "ServiceDelivery': Missing child element(s).",
 ];
 
-/// The files of the envelope's schema, which are of one namespace.
+/// The files of the envelope's schema, which share a namespace.
 const ENVELOPE: [&str; 5] = [
     "siri_wsConsumer-Framework.xsd",
     "siri_wsConsumer-Services.xsd",
@@ -27,7 +26,7 @@ const ENVELOPE: [&str; 5] = [
     "siri_wsProducer-Services.xsd",
 ];
 
-/// Holds messages against the schemas, each with a name that says which it is; `what` names them all.
+/// Validates named messages against the schemas; `what` names them all.
 pub(crate) fn hold(what: &str, messages: &[(String, String)]) {
     assert!(!messages.is_empty(), "{what}: there is nothing to be held against the schema");
     let Some(folder) = std::env::var_os("LINESIDE_SIRI_XSD").map(PathBuf::from) else {
@@ -55,7 +54,7 @@ pub(crate) fn hold(what: &str, messages: &[(String, String)]) {
     assert!(all.is_empty(), "{what}:\n{}", all.join("\n"));
 }
 
-/// What stands in an envelope.
+/// Returns the content of an envelope.
 fn body_of(message: &str) -> &str {
     let (_, rest) = message.split_once("<S:Body>").unwrap();
     rest.split_once("</S:Body>").unwrap().0
@@ -73,7 +72,7 @@ fn envelope_schema(folder: &Path) -> String {
     )
 }
 
-/// What a schema complains about; none where `xmllint` is not there.
+/// Returns the schema's errors; `None` if `xmllint` is missing.
 fn complaints(schema: &Path, files: &[PathBuf]) -> Option<Vec<String>> {
     if files.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! A producer with a page at each path, and a server that reads from it.
+//! A producer with a page at each path, and a server that polls it.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -79,7 +79,7 @@ impl Site {
             }
             None => answer("500 Internal Server Error", &[], b"down"),
         };
-        // The server may have given up already; that is its right.
+        // The server may have closed the connection already.
         _ = socket.write_all(&reply).await;
     }
 }
@@ -90,7 +90,7 @@ fn tag_of(page: &str) -> String {
     format!("\"{:016x}\"", hasher.finish())
 }
 
-/// A server of these feeds, whose configuration and data lie in the folder.
+/// Starts a server with these feeds, whose configuration and data are in the folder.
 pub(crate) async fn serve(folder: &Path, feeds: &str) -> ServerProcess {
     let config = configure(folder, feeds);
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
@@ -98,7 +98,7 @@ pub(crate) async fn serve(folder: &Path, feeds: &str) -> ServerProcess {
     server
 }
 
-/// Writes the configuration, in one step.
+/// Writes the configuration atomically.
 pub(crate) fn configure(folder: &Path, feeds: &str) -> PathBuf {
     let (new, config) = (folder.join("new.toml"), folder.join("lineside.toml"));
     let server = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n";
@@ -107,7 +107,7 @@ pub(crate) fn configure(folder: &Path, feeds: &str) -> PathBuf {
     config
 }
 
-/// Waits until something is found; the deadline only ends a test that fails.
+/// Waits until there is a value; the deadline only ends a failing test.
 pub(crate) async fn until<T>(what: &str, mut is_so: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {

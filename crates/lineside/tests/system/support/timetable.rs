@@ -1,4 +1,4 @@
-//! A line or two around the present moment, and what a producer says of their trips.
+//! One or two lines around the present moment, and real-time messages on their trips.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,20 +17,21 @@ use prost::Message as _;
 /// Minutes from one trip to the next, and from one stop to the next.
 const HEADWAY: i64 = 5;
 
-/// Unix seconds.
+/// Returns the time in Unix seconds.
 pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().try_into().unwrap()
 }
 
-/// The line `A` has trips `a0` to `a5`, the line `B` trips `b0` to `b5`: of each the first began two minutes ago, the next
-/// begins five minutes later. All call at `s1`, `s2` (a platform `1` of the station `S`, which has another, `s2b`) and `s3`.
+/// Two lines: `A` with the trips `a0` to `a5`, and `B` with `b0` to `b5`. The first trip of each began two minutes ago,
+/// the next ones begin at intervals of five minutes. All call at `s1`, `s2` (platform `1` of the station `S`, which
+/// also has `s2b`) and `s3`.
 ///
-/// The agency's time zone is the one in which it is about noon, so no test meets a change of the service date.
+/// The agency's time zone is one where it is about noon, so that no test crosses the end of a service date.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
-    /// The first departure, Unix seconds, on a whole minute.
+    /// The first departure in Unix seconds, on a whole minute.
     begin: i64,
-    /// Hours that the agency's time is ahead of UTC, from -11 to 12.
+    /// The agency's offset from UTC in hours, from -11 to 12.
     hours_ahead: i64,
 }
 
@@ -42,7 +43,7 @@ impl Lines {
         let lines = Self { begin, hours_ahead };
         std::fs::create_dir_all(folder).unwrap();
         let first = lines.second_of_day(begin);
-        // The sign of these names is the other way round: `Etc/GMT-5` is five hours ahead.
+        // These names have the opposite sign: `Etc/GMT-5` is five hours ahead.
         let zone = format!("Etc/GMT{:+}", -hours_ahead);
         let agency = format!(
             "agency_id,agency_name,agency_url,agency_timezone\nx,X,https://x.example,{zone}\n"
@@ -51,7 +52,7 @@ impl Lines {
         let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
         for (route, letter) in [("A", "a"), ("B", "b")] {
             for number in 0..6 {
-                // The line `B` goes over the same stops in both of its directions, by turns.
+                // The line `B` alternates between its directions, over the same stops.
                 let direction = if route == "B" { number % 2 } else { 0 };
                 trips += &format!("{route},D,{letter}{number},Harbour {route},{direction}\n");
                 for (call, stop) in (0..).zip(["s1", "s2", "s3"]) {
@@ -88,12 +89,12 @@ impl Lines {
         lines
     }
 
-    /// Seconds since the agency's midnight at `at`, Unix seconds.
+    /// Returns the seconds from the agency's midnight to `at`, in Unix seconds.
     pub(crate) fn second_of_day(self, at: i64) -> i64 {
         (at + self.hours_ahead * 3_600).rem_euclid(86_400)
     }
 
-    /// The day on which its trips run.
+    /// Returns the service date of the trips.
     pub(crate) fn date(self) -> String {
         let local = self.begin + self.hours_ahead * 3_600;
         let at = Timestamp::from_second(local).unwrap().to_zoned(TimeZone::UTC);
@@ -108,7 +109,7 @@ impl Lines {
         }
     }
 
-    /// A trip that is so many seconds behind from its first stop on.
+    /// Returns a trip with a delay in seconds from its first stop on.
     pub(crate) fn behind(self, trip: &str, delay: i32) -> FeedEntity {
         let event = StopTimeEvent { delay: Some(delay), ..StopTimeEvent::default() };
         let call = StopTimeUpdate {
@@ -119,7 +120,7 @@ impl Lines {
         self.said(trip, vec![call])
     }
 
-    /// A trip that leaves from the other platform of the station.
+    /// Returns a trip that departs from the other platform of the station.
     pub(crate) fn moved(self, trip: &str) -> FeedEntity {
         let assigned = Some("s2b".to_owned());
         let properties = StopTimeProperties { assigned_stop_id: assigned, ..Default::default() };
@@ -133,7 +134,7 @@ impl Lines {
         self.said(trip, vec![call])
     }
 
-    /// A trip that does not run.
+    /// Returns a cancelled trip.
     pub(crate) fn cancelled(self, trip: &str) -> FeedEntity {
         let mut entity = self.said(trip, Vec::new());
         let update = entity.trip_update.as_mut().unwrap();
@@ -141,7 +142,7 @@ impl Lines {
         entity
     }
 
-    /// A vehicle on its way to the station.
+    /// Returns a vehicle on its way to the station.
     pub(crate) fn vehicle(self, trip: &str, label: &str) -> FeedEntity {
         let vehicle = VehiclePosition {
             trip: Some(self.trip(trip)),
@@ -164,7 +165,7 @@ impl Lines {
     }
 }
 
-/// An alert about a line, or about a stop, in several languages.
+/// Returns an alert on a line or a stop, in several languages.
 pub(crate) fn alert(route: Option<&str>, stop: Option<&str>, texts: &[(&str, &str)]) -> FeedEntity {
     let told = |&(language, text): &(&str, &str)| Translation {
         text: text.to_owned(),
@@ -182,7 +183,7 @@ pub(crate) fn alert(route: Option<&str>, stop: Option<&str>, texts: &[(&str, &st
     FeedEntity { id: "alert".to_owned(), alert: Some(alert), ..FeedEntity::default() }
 }
 
-/// A message that was made at `at`, Unix seconds.
+/// Returns a message with the timestamp `at`, in Unix seconds.
 pub(crate) fn message(at: i64, entity: Vec<FeedEntity>) -> Vec<u8> {
     let header = FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),

@@ -1,4 +1,4 @@
-//! A schedule and one real-time feed of a test's own, and a server that reads both.
+//! A schedule and one real-time feed for a test, and a server that polls both.
 
 use super::http::get;
 use super::process::ServerProcess;
@@ -6,7 +6,7 @@ use super::producer::{Answer, Producer, answer};
 use super::timetable::Lines;
 use super::until::until_json;
 
-/// A schedule with a real-time feed that says these things of its trips, polled every second.
+/// A schedule and a real-time feed on its trips, polled every second.
 pub(crate) struct Town {
     _folder: tempfile::TempDir,
     pub(crate) lines: Lines,
@@ -15,7 +15,7 @@ pub(crate) struct Town {
 }
 
 impl Town {
-    /// `more` is what else the two feeds' tables say.
+    /// Starts the server. `more` has further keys of the two feeds' tables.
     pub(crate) async fn begin(more: [&str; 2], says: impl Fn(Lines) -> Vec<u8>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let schedule = folder.path().join("town");
@@ -31,7 +31,7 @@ impl Town {
             more[1],
         );
         let server = ServerProcess::serving(folder.path(), text);
-        // Messages may be there first, and mean little without it.
+        // Messages may arrive before the schedule, without which they mean little.
         let url = format!("{}/api/v1/feeds/town", server.url);
         until_json(&url, |found| found["state"] == "ok").await;
         Self { _folder: folder, lines, producer, server }
@@ -48,7 +48,7 @@ impl Town {
     }
 }
 
-/// An answer with these bytes.
+/// Returns a reply with these bytes.
 pub(crate) fn good(body: &[u8]) -> Answer {
     Answer::Bytes(answer("200 OK", &[], body))
 }

@@ -1,4 +1,4 @@
-//! Waiting for what must come. The deadline only ends a test that fails.
+//! Waiting for expected events. The deadline only ends a failing test.
 
 use std::fmt::{Debug, Display};
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use super::http::{get, json, json_of};
 
-/// Longer than anything takes on a busy machine, where a look that is made once a minute may be missed by a little.
+/// Longer than anything takes on a busy machine, including tasks that run once a minute.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits until it is so.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: impl Display, mut is_so: impl AsyncFnMut() -> bool) {
     until_some(what, async || is_so().await.then_some(()).ok_or(())).await;
 }
 
-/// Waits until there is something, and gives it. What was there instead is told if it never comes.
+/// Waits until there is a value, and returns it. On a timeout the message shows the last error.
 pub(crate) async fn until_some<T, E: Debug>(
     what: impl Display,
     mut look: impl AsyncFnMut() -> Result<T, E>,
@@ -34,7 +34,7 @@ pub(crate) async fn until_some<T, E: Debug>(
     }
 }
 
-/// Asks until the reply is as wanted, and gives it.
+/// Requests until the reply satisfies `is_so`, and returns it.
 pub(crate) async fn until_reply(
     what: impl Display,
     url: &str,
@@ -47,7 +47,7 @@ pub(crate) async fn until_reply(
     until_some(format_args!("{url} is {what}"), ask).await
 }
 
-/// Asks until the JSON is as wanted, and gives it. What is not to be had yet is asked for again.
+/// Requests until the JSON satisfies `is_so`, and returns it. A 503 reply is retried.
 pub(crate) async fn until_json(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let ask = async || {
         let reply = get(url).await;
