@@ -67,7 +67,7 @@ pub(crate) fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
     Some(read)
 }
 
-/// The sample as a zip.
+/// Returns the sample as a zip.
 fn zip_sample() -> Result<Bytes, Error> {
     let mut tables = ZipTables::new(Cursor::new(Vec::new()));
     for (name, text) in FILES {

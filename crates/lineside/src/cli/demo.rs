@@ -14,9 +14,9 @@ const SPEED: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 
 /// Run a simulated city with its feeds, and a server that polls them
 ///
-/// It is about 07:30 on a working day in the city when it starts. Its schedule, vehicle positions,
-/// trip updates, alerts and shared bikes are real feeds on a port of their own: city, city-vehicles,
-/// city-trips, city-alerts and city-bikes; faults can be switched at /demo/faults.
+/// The city starts at about 07:30 on a working day. Its schedule, vehicle positions, trip updates, alerts and shared
+/// bikes are real feeds on a separate port: city, city-vehicles, city-trips, city-alerts and city-bikes; faults can be
+/// switched at /demo/faults.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: lineside demo --speed 10 --fault 'city-vehicles:hang@30s+2m'")]
 pub(crate) struct DemoArguments {

@@ -75,7 +75,7 @@ pub(crate) struct LoadArguments {
     /// cost of waking up the clients
     #[arg(long)]
     awake: bool,
-    /// Write the figures as JSON
+    /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Draw latencies and deliveries over time

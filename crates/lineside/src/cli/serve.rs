@@ -1,4 +1,4 @@
-//! `lineside serve`: poll the configured feeds and serve them.
+//! `lineside serve`: polls the configured feeds and serves them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -92,6 +92,7 @@ pub(crate) struct FailedRun {
 
 impl ExternalOutput {
     /// Parses the output of a program. Blocks while parsing.
+    ///
     /// # Errors
     /// Returns an error if the output is invalid JSON or not UTF-8: the program stopped early or is faulty.
     fn from_output(output: &[u8], cover: &OutputRedactor) -> Result<ExternalOutput, String> {

@@ -465,7 +465,7 @@ async fn watch_takes_up_a_broken_connection() {
     let start = || ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
     let (first, second) = (start(), start());
     let place = Arc::new(Mutex::new(first.url.clone()));
-    // The address stays the same, so that no other process can take a freed port.
+    // A freed port could go to another process before the second server takes it, so a proxy has a fixed one.
     let url = leading_to(Arc::clone(&place)).await;
     let watching = Going::begin(lineside(&["watch", &url, "feed/city"]));
     watching.until("it shows the state", |said| said.contains("feed/city  state, part")).await;

@@ -112,7 +112,7 @@ async fn a_file_that_languages_share_is_asked_for_once_and_is_there_in_each() {
         let out = format!("{}/gbfs/bikes/2/{language}/station_information.json", server.url);
         assert_eq!(get_json(&out).await["data"]["stations"][0]["name"], "Hafen");
     }
-    // The files are fresh for a minute, so each is polled once per language that lists it.
+    // The files are fresh for a minute, so each is polled once, even if languages share it.
     for (path, n) in
         [("de/station_information", 1), ("fr/system_information", 1), ("fr/station_information", 0)]
     {

@@ -290,7 +290,7 @@ async fn who_asks_again_is_told_what_changed_since() {
     let first = asked(path).await;
     let all = first.vehicle_monitorings[0].vehicle_activities.len();
     assert!(all > 1);
-    // Anyone who knows the name could take its changes, so cacheable answers omit it.
+    // Anyone who knows the name could take its changes, so answers that others may read omit it.
     assert!(!format!("{:?}", first.request_message_ref).contains("again"));
     // A HEAD request delivers nothing, so it does not consume changes.
     let url = format!("{}{path}", shared_demo());

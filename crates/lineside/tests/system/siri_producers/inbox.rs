@@ -85,7 +85,7 @@ async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
     let address = format!("{url}{path}");
     assert_eq!(post(&address, vehicle("V")).await, 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
-    // With false keys, to unknown feeds, and on another feed's subscriptions.
+    // With false keys, to unknown feeds, and on unknown subscriptions.
     let other =
         xml("<SubscriptionTerminatedNotification><SubscriptionRef>another</SubscriptionRef>\
                      </SubscriptionTerminatedNotification>");
