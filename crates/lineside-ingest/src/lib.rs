@@ -58,8 +58,8 @@ mod poll_schedule;
 #[cfg(target_os = "linux")]
 mod memfd;
 #[cfg(not(target_os = "linux"))]
-#[path = "sealed_elsewhere.rs"]
-mod sealed;
+#[path = "memfd_fallback.rs"]
+mod memfd;
 mod search;
 pub mod siri;
 mod service_calendar;

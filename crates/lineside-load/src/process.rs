@@ -78,7 +78,7 @@ impl ProcessHandle {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn cpu_nanos(self) -> Option<u64> {
+    fn read_cpu_nanos(self) -> Option<u64> {
         None
     }
 }

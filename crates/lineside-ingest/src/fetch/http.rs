@@ -325,8 +325,8 @@ impl HttpFetcher {
         Ok(headers)
     }
 
-    /// Builds the failure of a reply with an error status, with the beginning of its body. Exception: a SIRI answer
-    /// with status 500, which SOAP prescribes for refusals, is returned as a body.
+    /// Builds the failure of a reply with an error status, with the beginning of its body. A reply with status 500 is
+    /// returned as a body if the feed's protocol sends answers so, as SOAP does.
     async fn explain_refusal(&self, response: Response) -> Result<FetchOutcome, FetchError> {
         let (status, headers) = (response.status(), response.headers().clone());
         let code = FailureCode::Http(status.as_u16());

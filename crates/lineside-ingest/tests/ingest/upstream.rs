@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use lineside_sync::{Clock as _, RealClock};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -107,8 +108,9 @@ impl Upstream {
             }
             Answer::Drip(head, rest) => {
                 let _ = socket.write_all(&head).await;
+                let clock = RealClock::new();
                 for byte in rest {
-                    tokio::time::sleep(DRIP_INTERVAL).await;
+                    clock.sleep(DRIP_INTERVAL).await;
                     if socket.write_u8(byte).await.is_err() {
                         break;
                     }

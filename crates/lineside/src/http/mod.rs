@@ -36,8 +36,8 @@ mod schedule;
 #[cfg(target_os = "linux")]
 mod sendfile;
 #[cfg(not(target_os = "linux"))]
-#[path = "sending_elsewhere.rs"]
-mod sending;
+#[path = "sendfile_fallback.rs"]
+mod sendfile;
 mod server;
 mod server_api;
 mod shared_bytes;

@@ -10,7 +10,7 @@ mod profile_format;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod interrupt;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-#[path = "elsewhere.rs"]
+#[path = "interrupt_fallback.rs"]
 mod interrupt;
 mod pprof_messages;
 mod symbolized_profile;

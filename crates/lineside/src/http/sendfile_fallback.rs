@@ -1,29 +1,33 @@
 //! The fallback without `sendfile`: all bodies are written in the same way.
 
 use std::io::{self, IoSlice};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use lineside_ingest::Sealed;
-use tokio::io::AsyncWrite as _;
+use lineside_ingest::MemoryFile;
 use tokio::net::TcpStream;
 
 /// The memory file that holds a response's body; in the response's extensions.
 #[derive(Debug, Clone)]
-pub(super) struct FromFile(pub(super) Arc<Sealed>);
+pub(super) struct FileBackedBody(pub(super) Arc<MemoryFile>);
 
 /// Returns the number of unacknowledged bytes; always 0, because it is unknown on this system.
-pub(super) fn unacknowledged(_socket: &TcpStream) -> u64 {
+pub(super) fn unacknowledged_bytes(_socket: &TcpStream) -> u64 {
     0
 }
 
 /// Writes some of the pieces.
 pub(super) fn poll_write(
-    socket: &mut TcpStream,
+    socket: &TcpStream,
     cx: &mut Context<'_>,
     pieces: &[IoSlice<'_>],
-    _file: &Sealed,
+    _file: &MemoryFile,
 ) -> Poll<io::Result<usize>> {
-    Pin::new(socket).poll_write_vectored(cx, pieces)
+    loop {
+        ready!(socket.poll_write_ready(cx))?;
+        match socket.try_write_vectored(pieces) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            written => return Poll::Ready(written),
+        }
+    }
 }

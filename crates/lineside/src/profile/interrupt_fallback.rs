@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::slots::Slots;
+use super::sample_buffer::SampleBuffer;
 
 /// # Errors
 /// Always returns an error.
-pub(super) fn start(_: u32) -> io::Result<&'static Slots> {
+pub(super) fn start(_: u32) -> io::Result<&'static SampleBuffer> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 

@@ -8,24 +8,24 @@ use bytes::Bytes;
 
 /// Bytes in a memory file; never exists here.
 #[derive(Debug)]
-pub struct Sealed(Infallible);
+pub struct MemoryFile(Infallible);
 
-impl Sealed {
+impl MemoryFile {
     /// Returns `None`.
     pub fn new(_bytes: &[u8]) -> Option<Arc<Self>> {
         None
     }
 
     /// Does nothing.
-    pub fn allow(_n: usize) {}
+    pub fn set_max_files(_n: usize) {}
 
     /// Returns all bytes.
-    pub fn bytes(self: &Arc<Self>) -> Bytes {
+    pub fn shared_bytes(self: &Arc<Self>) -> Bytes {
         match self.0 {}
     }
 
     /// The number of bytes.
-    pub fn length(&self) -> usize {
+    pub fn byte_length(&self) -> usize {
         match self.0 {}
     }
 
@@ -35,7 +35,7 @@ impl Sealed {
     }
 
     /// Returns the offset of a slice in the file.
-    pub fn find(&self, _part: &[u8]) -> Option<usize> {
+    pub fn find_offset(&self, _part: &[u8]) -> Option<usize> {
         match self.0 {}
     }
 }
