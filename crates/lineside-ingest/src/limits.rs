@@ -84,8 +84,8 @@ pub const TRIP_CALLS_MAX: usize = 1_000;
 pub(crate) const SPELLING_COMPARISONS_MAX: usize = 200_000;
 /// Maximum number of departures of a stop that are searched for a selection.
 pub const DELAYS_OF_STOP_MAX: usize = 1_000;
-/// How far ahead a departure of a reported line counts as unknown if its trip is not reported: few producers report
-/// trips that begin later.
+/// Time ahead within which a departure of a reported line counts as unknown if its trip is not reported: few producers
+/// report trips that begin later.
 pub(crate) const DELAYS_AHEAD: Duration = Duration::from_secs(30 * 60);
 /// Maximum number of distinct ids per reason in a match report.
 pub(crate) const MATCH_SAMPLES_MAX: usize = 10;
@@ -93,9 +93,9 @@ pub(crate) const MATCH_SAMPLES_MAX: usize = 10;
 pub(crate) const MATCH_KNOWN_IDS: usize = 3;
 /// Maximum length of an id in a match report, in characters.
 pub(crate) const MATCH_ID_CHARS_MAX: usize = 200;
-/// How far ahead a stop's channel looks.
+/// Time that a stop's channel looks ahead.
 pub const BOARD_HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
-/// How long a departure remains after it left.
+/// Time for which a departure remains after it left.
 pub const BOARD_LINGER: Duration = Duration::from_secs(60);
 /// Maximum age of realtime data that give a departure its times; beyond it only the scheduled time is shown.
 pub const BOARD_STALE_MAX: Duration = Duration::from_secs(20 * 60);

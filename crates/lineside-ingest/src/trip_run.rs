@@ -1,6 +1,6 @@
-//! One trip on one service date: its calls by the timetable, joined with what trip updates predict.
+//! A trip on a service date: its scheduled calls, joined with the predictions of trip updates.
 //!
-//! A pure function of a network's state and a moment, like [`departures()`](crate::departures()).
+//! A pure function of a network's state and a time, like [`departures()`](crate::departures()).
 
 use std::sync::Arc;
 
@@ -29,88 +29,88 @@ use crate::{
     record::{DepartureStatus, Record, RecordKind},
 };
 
-/// Which run of a trip is meant.
+/// The run of a trip to find.
 #[derive(Clone, Copy, Debug)]
 pub struct TripQuery<'a> {
     /// `trip_id`.
     pub trip_id: &'a str,
-    /// The service date; without one, the date on which the trip runs nearest to now.
+    /// The service date; if absent, the date of the run nearest to now.
     pub date: Option<Date>,
     /// The start of a run of `frequencies.txt`, in seconds after noon minus 12 h.
     pub start_time: Option<i32>,
 }
 
-/// Why a trip cannot be shown.
+/// The reason why a trip cannot be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripNotFound {
-    /// Neither the timetable nor a real-time feed has the trip.
+    /// Neither the timetable nor a realtime feed has the trip.
     UnknownTrip,
-    /// The trip exists and does not run on the date.
+    /// The trip exists but does not run on the date.
     NotOnDate,
 }
 
-/// One trip on one service date.
+/// A trip on a service date.
 #[derive(Clone, Debug)]
 pub struct TripRun {
     /// `trip_id`.
     pub trip_id: SmolStr,
-    /// The service date, if it is known: a real-time feed may leave it out for an added trip.
+    /// The service date, if known: a realtime feed may omit it for an added trip.
     pub date: Option<Date>,
     /// The start of a run of `frequencies.txt` as `HH:MM:SS`, else empty.
     pub start_time: SmolStr,
-    /// `route_id`, if it is known.
+    /// `route_id`, if known.
     pub route_id: Option<SmolStr>,
-    /// Where it is headed: the trip's headsign, else the name of its last stop.
+    /// The trip's headsign, else the name of its last stop.
     pub headsign: Option<SmolStr>,
-    /// Whether the timetable has the trip as it is shown here.
+    /// True if the timetable contains the trip as shown here.
     pub is_scheduled: bool,
-    /// Whether the whole trip is cancelled.
+    /// True if the whole trip is cancelled.
     pub is_cancelled: bool,
-    /// The real-time feed whose predictions are shown.
+    /// The realtime feed whose predictions are shown.
     pub source: Option<FeedId>,
     /// The calls in order, at most [`TRIP_CALLS_MAX`].
     pub calls: Vec<TripCall>,
-    /// Calls beyond that.
+    /// The number of further calls.
     pub n_left_out: usize,
-    /// The vehicle that runs it.
+    /// The vehicle of the trip.
     pub vehicle: Option<Arc<Record>>,
 }
 
-/// One call of a trip.
+/// A call of a trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TripCall {
-    /// `stop_id` of the stop or platform where the trip calls.
+    /// `stop_id` of the stop or platform of the call.
     pub stop_id: SmolStr,
-    /// The same stop in the timetable.
+    /// The stop in the timetable.
     pub stop: Option<StopIdx>,
-    /// The code of the platform.
+    /// The platform code.
     pub platform: Option<SmolStr>,
-    /// The code of the scheduled platform, where the trip uses another one.
+    /// The code of the scheduled platform, if the call was moved to another one.
     pub scheduled_platform: Option<SmolStr>,
-    /// Scheduled arrival, Unix seconds.
+    /// Scheduled arrival in Unix seconds.
     pub arrival: Option<i64>,
-    /// Scheduled departure (else arrival), Unix seconds.
+    /// Scheduled departure (else arrival) in Unix seconds.
     pub scheduled: Option<i64>,
-    /// Predicted departure (else arrival), Unix seconds.
+    /// Predicted departure (else arrival) in Unix seconds.
     pub expected: Option<i64>,
-    /// Seconds behind the timetable; negative is early.
+    /// Seconds behind the timetable; negative if early.
     pub delay: Option<i32>,
-    /// How sure it is.
+    /// The status of the call.
     pub status: DepartureStatus,
 }
 
 impl TripCall {
-    /// When the trip is at the stop, as well as is known, Unix seconds.
+    /// Returns the predicted time, else the scheduled one, in Unix seconds.
     pub fn best_known_time(&self) -> Option<i64> {
         self.expected.or(self.scheduled)
     }
 }
 
 impl NetworkState {
-    /// The trip that a query names, as of `now`, the present of the network's data.
+    /// Finds the trip of a query as of `now`, the present of the network's data.
     ///
     /// # Errors
-    /// [`TripNotFound`] says whether the trip is unknown or does not run on the date.
+    /// Returns [`TripNotFound`] if the trip is unknown or does not run on the date.
     pub fn find_trip_run(
         &self,
         query: TripQuery<'_>,
@@ -128,7 +128,7 @@ impl NetworkState {
             (format_gtfs_date(date), start.map_or_else(SmolStr::default, format_gtfs_time));
         let key =
             TripKey { trip_id: query.trip_id, start_date: &start_date, start_time: &start_time };
-        // As on boards: a cancellation stands, and predictions that are too old do not.
+        // As on boards: a cancellation remains valid, outdated predictions do not.
         let said = find_run_update(self, key, now)
             .filter(|said| !said.is_out_of_date(now) || is_trip_cancelled(said.update));
         if let Some(said) = said.as_ref().filter(|said| is_extra_trip(&said.update.trip)) {
@@ -146,7 +146,7 @@ impl NetworkState {
         Ok(shown)
     }
 
-    /// A trip that only real-time feeds know.
+    /// Finds a trip that only realtime feeds have.
     fn find_extra_run(
         &self,
         query: TripQuery<'_>,
@@ -172,7 +172,7 @@ impl NetworkState {
         found
     }
 
-    /// The calls as a trip update announces them.
+    /// Builds a trip from the calls that a trip update announces.
     fn build_announced_run(
         &self,
         update: &TripUpdate,
@@ -208,7 +208,7 @@ impl NetworkState {
         }
     }
 
-    /// The vehicle that runs a trip.
+    /// Returns the vehicle of a trip.
     fn find_vehicle_of_trip(&self, key: TripKey<'_>) -> Option<Arc<Record>> {
         let vehicles =
             self.records_by_trip(key.trip_id).filter(|record| record.kind == RecordKind::Vehicle);
@@ -222,7 +222,7 @@ impl NetworkState {
     }
 }
 
-/// Whether a trip update is about an added trip that is called so.
+/// Returns true if a trip update is about an added trip with this id.
 fn has_trip_name(update: &TripUpdate, trip_id: &str) -> bool {
     let own = update.trip_properties.as_ref().and_then(|own| nonempty_text(&own.trip_id));
     own.or(nonempty_text(&update.trip.trip_id)) == Some(trip_id)
@@ -271,13 +271,13 @@ fn build_scheduled_run(
     }
 }
 
-/// Whether an update says that the whole trip does not run.
+/// Returns true if an update says that the whole trip does not run.
 fn is_trip_cancelled(update: &TripUpdate) -> bool {
     let relationship = update.trip.schedule_relationship();
     matches!(relationship, ScheduleRelationship::Canceled | ScheduleRelationship::Deleted)
 }
 
-/// A call as the timetable has it.
+/// Returns a call of the timetable.
 fn build_scheduled_call(run: ScheduledRun<'_>, call: &StopTime<'_>) -> TripCall {
     let stop = run.timetable.stop(call.stop);
     TripCall {
@@ -305,7 +305,7 @@ fn apply_forecast(shown: &mut TripCall, forecast: CallForecast) {
     }
 }
 
-/// A call of an added trip.
+/// Returns a call of an added trip.
 fn build_announced_call(
     call: &StopTimeUpdate,
     timetable: Option<&Timetable>,
@@ -342,7 +342,7 @@ fn build_announced_call(
     shown
 }
 
-/// Puts the platform that is assigned to a call in the place of the scheduled one.
+/// Replaces the scheduled platform by the one assigned to a call.
 fn apply_platform(shown: &mut TripCall, call: &StopTimeUpdate, timetable: Option<&Timetable>) {
     let Some(properties) = &call.stop_time_properties else { return };
     let before = shown.platform.clone();

@@ -78,9 +78,9 @@ impl From<&FetchFailure> for PollFailure {
 pub struct FeedIncident {
     /// The state.
     pub state: FeedState,
-    /// Why, as it was said when it began.
-    pub reason: String,
     /// The reason, as reported when the state began.
+    pub reason: String,
+    /// The start of the state.
     pub began: UnixMillis,
     /// The start of the next state, or the last time at which the server was known to run; `None` while the state
     /// lasts.

@@ -11,7 +11,7 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// How long an alert is retained after its removal: as long as subscriptions to changes are.
+/// Time for which an alert is retained after its removal: as long as subscriptions to changes are.
 const CLOSED_FOR: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of retained alerts of a feed; the oldest are dropped first.
 const CLOSED_MAX: usize = 1_000;

@@ -56,7 +56,7 @@ pub(super) struct PlannedCall<'a> {
     /// True if the schedule contains the journey, but not this call.
     is_extra: bool,
     headsign: Option<&'a str>,
-    /// True if `pickup_type` is "not available"; likewise `no_alighting` for `drop_off_type`.
+    /// `pickup_type` is "not available", and for `no_alighting` `drop_off_type`.
     no_boarding: bool,
     no_alighting: bool,
     /// The stop time update of this call.

@@ -40,7 +40,7 @@ use crate::{
     record::{Record, RecordKind},
 };
 
-/// How long a vehicle's position is valid after it was measured.
+/// Validity of a vehicle's position after it was measured.
 pub const VEHICLE_VALID_FOR: Duration = Duration::from_secs(5 * 60);
 /// Seconds of delay from which a call is late, or early in the other direction.
 const ON_TIME_SECONDS: i64 = 60;

@@ -1,4 +1,4 @@
-//! Counting what is matched and what is not, with the first ids of each reason.
+//! Counts of matched and unmatched references, with sample ids for each reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,26 +10,26 @@ use crate::{
     normalize::nonempty_text,
 };
 
-/// Why something is not matched.
+/// The reason why a reference is not matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MatchReason {
-    /// It names a trip that the timetable does not have.
+    /// The trip is not in the timetable.
     UnknownTrip,
-    /// Its trip is in the timetable and does not run on the service date that it names.
+    /// The trip is in the timetable but does not run on the service date.
     NotRunning,
-    /// A trip update that names no trip.
+    /// The trip update has no trip id.
     NoTrip,
-    /// It names a line that the timetable does not have.
+    /// The route is not in the timetable.
     UnknownRoute,
-    /// It names a stop that the timetable does not have.
+    /// The stop is not in the timetable.
     UnknownStop,
-    /// It names an agency that the timetable does not have.
+    /// The agency is not in the timetable.
     UnknownAgency,
-    /// Its trip is an added one, not in the timetable by design.
+    /// The trip is an added one, not in the timetable by design.
     Added,
-    /// It names nothing of a timetable: a vehicle out of service, an alert about everything.
+    /// The entity has no reference: a vehicle out of service, an alert about everything.
     NoReference,
-    /// It is matched, though it names the day after the service day of its trip, as the calendar has it after midnight.
+    /// The trip is matched, but the feed names the calendar day after its service day, as after midnight.
     DayBefore,
 }
 
@@ -47,7 +47,7 @@ impl MatchReason {
         MatchReason::DayBefore,
     ];
 
-    /// The word for it in reports.
+    /// The name in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             MatchReason::UnknownTrip => "unknown_trip",
@@ -62,13 +62,13 @@ impl MatchReason {
         }
     }
 
-    /// Whether what has this reason counts as unmatched. What is new on purpose, or names nothing, is neither matched nor
-    /// unmatched; what was found on the day before is matched.
+    /// Returns true if the reason counts as unmatched. Added trips and entities without references are neither matched
+    /// nor unmatched; trips matched on the day before are matched.
     pub fn is_unmatched(self) -> bool {
         !matches!(self, MatchReason::Added | MatchReason::NoReference | MatchReason::DayBefore)
     }
 
-    /// A few ids of what the timetable would have to have, to compare with.
+    /// Returns a few ids from the timetable to compare with unknown ones.
     fn sample_known_ids(self, timetable: &Timetable) -> Vec<SmolStr> {
         fn first_ids<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<SmolStr> {
             ids.filter(|id| !id.is_empty()).take(MATCH_KNOWN_IDS).map(shorten_id).collect()
@@ -83,12 +83,12 @@ impl MatchReason {
     }
 }
 
-/// What is not matched, for the id that says most of it.
+/// An unmatched reference with its most specific id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnmatchedId<'a> {
     pub(super) reason: MatchReason,
     pub(super) id: &'a str,
-    /// The service date, where that is what is wrong.
+    /// The service date, if it is the problem.
     pub(super) start_date: Option<&'a str>,
 }
 
@@ -98,34 +98,35 @@ impl<'a> UnmatchedId<'a> {
     }
 }
 
-/// What came of looking something up.
+/// The outcome of a lookup.
 pub(super) type Verdict<'a> = Result<(), UnmatchedId<'a>>;
 
-/// How much of one kind is matched, how much is not, and why.
+/// The number of matched and unmatched references of one kind, with reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchCount {
-    /// The timetable has what they name.
+    /// References that are in the timetable.
     pub matched: u64,
     reasons: BTreeMap<MatchReason, ReasonCount>,
 }
 
-/// What is not matched for one reason.
+/// Unmatched references for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReasonCount {
-    /// How many.
+    /// The number of references.
     pub count: u64,
     samples: BTreeSet<SmolStr>,
     known_ids: Vec<SmolStr>,
 }
 
 impl ReasonCount {
-    /// The first ids, in their order, at most 10 different ones: of what is not known; with `:<start_date>` after a trip
-    /// that does not run then; of the record, where it names nothing. One of more than 200 characters is cut.
+    /// Returns the alphabetically first ids, at most 10 distinct ones: of the unknown items; with `:<start_date>` after
+    /// a trip that does not run then; of the record, if it has no reference. An id of more than 200 characters is
+    /// truncated.
     pub fn sample_ids(&self) -> impl ExactSizeIterator<Item = &str> {
         self.samples.iter().map(SmolStr::as_str)
     }
 
-    /// A few ids of the same kind of thing that the timetable has.
+    /// Returns a few ids of the same kind from the timetable.
     pub fn known_ids(&self) -> impl ExactSizeIterator<Item = &str> {
         self.known_ids.iter().map(SmolStr::as_str)
     }
@@ -147,29 +148,29 @@ impl ReasonCount {
 }
 
 impl MatchCount {
-    /// How many count as unmatched.
+    /// Returns the number of unmatched references.
     pub fn unmatched_count(&self) -> u64 {
         let unmatched = self.reasons.iter().filter(|(reason, _)| reason.is_unmatched());
         unmatched.map(|(_, found)| found.count).sum()
     }
 
-    /// How many there are that could be matched.
+    /// Returns the number of references that could be matched.
     pub fn total_count(&self) -> u64 {
         self.matched + self.unmatched_count()
     }
 
-    /// Whether nothing at all was looked up.
+    /// Returns true if there were no lookups.
     pub fn is_empty(&self) -> bool {
         self.matched == 0 && self.reasons.is_empty()
     }
 
-    /// The share that is matched, 0 to 1; none if there is nothing to match.
+    /// Returns the match rate from 0 to 1; `None` if there is nothing to match.
     pub fn matched_share(&self) -> Option<f64> {
         match_rate(self.matched, self.unmatched_count())
     }
 
-    /// Why what is not matched is not; at the end what is new on purpose, what names nothing, and what is matched on another
-    /// day than it names.
+    /// Returns the reasons with their counts; at the end added trips, missing references, and trips matched on another
+    /// day.
     pub fn reasons(&self) -> impl Iterator<Item = (MatchReason, &ReasonCount)> {
         self.reasons.iter().map(|(reason, found)| (*reason, found))
     }
@@ -181,7 +182,7 @@ impl MatchCount {
         }
     }
 
-    /// The same of what names a trip, with a word of it where that was found on another day than it names.
+    /// Adds the outcome of a trip lookup, and counts a trip that was matched on another day than the named one.
     pub(super) fn add_trip_verdict(&mut self, verdict: Verdict<'_>, trip: Option<&TripDescriptor>) {
         let moved = trip.filter(|_| verdict.is_ok());
         let moved = moved.and_then(|trip| {
@@ -201,7 +202,7 @@ impl MatchCount {
     }
 }
 
-/// The share that is matched, 0 to 1; none if there is nothing to match.
+/// Returns the match rate from 0 to 1; `None` if there is nothing to match.
 pub fn match_rate(matched: u64, unmatched: u64) -> Option<f64> {
     let total = matched + unmatched;
     (total > 0).then(|| matched as f64 / total as f64)

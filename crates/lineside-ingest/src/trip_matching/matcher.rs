@@ -1,4 +1,4 @@
-//! Looking up what an entity names, as the join does: one outcome each, the first thing that is wrong.
+//! Lookup of an entity's references by the rules of the join: one outcome each, the first problem found.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use lineside_formats::{
 use super::count::{MatchCount, MatchReason, UnmatchedId, Verdict};
 use crate::normalize::{is_extra_trip, nonempty_text, parse_gtfs_date};
 
-/// Counts the trips that entities name: by their trip updates, else by vehicles that are on one.
+/// Counts the trips of entities: of their trip updates, else of vehicles on a trip.
 pub fn match_trips<'e>(
     entities: impl IntoIterator<Item = &'e FeedEntity>,
     timetable: &Timetable,
@@ -35,7 +35,7 @@ pub fn match_trips<'e>(
     counts
 }
 
-/// Looks up what trip updates and vehicles name.
+/// Looks up the references of trip updates and vehicles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TripMatcher<'a> {
     timetable: &'a Timetable,
@@ -46,7 +46,8 @@ impl<'a> TripMatcher<'a> {
         TripMatcher { timetable }
     }
 
-    /// A trip update without a trip is unmatched even where its line is known: nothing of the timetable can be told by it.
+    /// Looks up a trip update. Without a trip it is unmatched even if its route is known: it cannot be applied to the
+    /// timetable.
     pub(super) fn match_trip_update<'t>(
         self,
         trip: &'t TripDescriptor,
@@ -65,7 +66,7 @@ impl<'a> TripMatcher<'a> {
         }
     }
 
-    /// A vehicle may be on a line and on no trip, or in no service at all.
+    /// Looks up a vehicle, which may be on a route without a trip, or out of service.
     pub(super) fn match_vehicle<'t>(
         self,
         trip: Option<&'t TripDescriptor>,
@@ -80,7 +81,7 @@ impl<'a> TripMatcher<'a> {
         }
     }
 
-    /// A trip by its id and, where the timetable says when it runs, by its service date.
+    /// Looks up a trip by its id and its service date, if the timetable decides when it runs.
     fn match_trip<'t>(self, id: &'t str, trip: &'t TripDescriptor) -> Verdict<'t> {
         let Some(known) = self.timetable.find_trip(id) else {
             return Err(UnmatchedId::new(MatchReason::UnknownTrip, id));
@@ -111,7 +112,7 @@ fn is_added_trip(trip: &TripDescriptor) -> bool {
     matches!(trip.schedule_relationship(), Added | New)
 }
 
-/// Looks up everything that entities name.
+/// Looks up all references of entities.
 #[derive(Debug)]
 pub(super) struct EntityMatcher<'a> {
     pub(super) trips: TripMatcher<'a>,
@@ -127,7 +128,7 @@ impl<'a> EntityMatcher<'a> {
         }
     }
 
-    /// What an alert is about has to be known in all its parts.
+    /// Looks up a selector of an alert, all of whose parts must be known.
     pub(super) fn match_selector<'t>(
         &self,
         selector: &'t EntitySelector,
@@ -145,7 +146,7 @@ impl<'a> EntityMatcher<'a> {
         stop.map_or(Ok(()), |stop| self.match_stop(stop))?;
         agency.map_or(Ok(()), |agency| self.match_agency(agency))?;
         let names_none = trip.is_none() && route.is_none() && stop.is_none() && agency.is_none();
-        // All lines of a kind need no name.
+        // A route type alone selects all routes of the type.
         if names_none && selector.route_type.is_none() {
             return Err(UnmatchedId::new(MatchReason::NoReference, record));
         }
@@ -157,7 +158,7 @@ impl<'a> EntityMatcher<'a> {
         known.map(drop).ok_or(UnmatchedId::new(MatchReason::UnknownStop, id))
     }
 
-    /// The only agency of a timetable may be without an id: then any is it.
+    /// The only agency of a timetable may have no id: then every id matches.
     fn match_agency<'t>(&self, id: &'t str) -> Verdict<'t> {
         let is_known = self.agencies.is_empty() || self.agencies.contains(id);
         is_known.then_some(()).ok_or(UnmatchedId::new(MatchReason::UnknownAgency, id))
@@ -173,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// The trip `weekday` runs on Mondays to Fridays, `always` every day.
+    /// Returns a timetable where the trip `weekday` runs from Monday to Friday, `always` every day.
     fn timetable(agency: &str) -> Timetable {
         let text = format!(
             "# agency.txt

@@ -1,8 +1,8 @@
-//! Which ids of a real-time feed its timetable has: how much of what the feed names is matched, how much is not, and why.
+//! Match rate: the references of a realtime feed that are in the timetable, those that are not, and the reasons.
 //!
-//! Trip updates, vehicles and what alerts are about are looked up as the join does it, each with one outcome; lines and
-//! stops that trip updates and vehicles name besides are counted by their ids, each once. All of it follows from the
-//! records of a feed and the timetable, so it is made once per state of the feed, and only when somebody asks.
+//! Trip updates, vehicles and alert selectors are looked up by the rules of the join, each with one outcome; further
+//! routes and stops of trip updates and vehicles are counted once per id. The result depends only on the records of a
+//! feed and the timetable, so it is computed once per state of the feed, on demand.
 
 mod count;
 mod matcher;
@@ -22,20 +22,20 @@ use crate::{
     normalize::nonempty_text,
 };
 
-/// What one feed names of its timetable, by kind.
+/// The matches of one feed, by kind of reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedMatches {
     /// The version of the dataset.
     pub dataset: SmolStr,
     /// Trip updates, by their trips.
     pub trip_updates: MatchCount,
-    /// Vehicles, by their trips, or by their lines where they name no trip.
+    /// Vehicles, by their trips, else by their routes.
     pub vehicles: MatchCount,
-    /// What alerts are about: each informed entity by itself.
+    /// Alert selectors: each informed entity by itself.
     pub alerts: MatchCount,
-    /// Lines that trip updates and vehicles name, each id once.
+    /// Routes of trip updates and vehicles, each id once.
     pub routes: MatchCount,
-    /// Stops that trip updates and vehicles name, each id once.
+    /// Stops of trip updates and vehicles, each id once.
     pub stops: MatchCount,
 }
 
@@ -77,7 +77,7 @@ impl FeedMatches {
         made
     }
 
-    /// What came of its entities: trip updates, vehicles, and what alerts are about. Matched, unmatched.
+    /// Returns the numbers of matched and unmatched entities: trip updates, vehicles and alert selectors.
     pub fn entity_counts(&self) -> (u64, u64) {
         let entities = [&self.trip_updates, &self.vehicles, &self.alerts];
         let matched = entities.iter().map(|counts| counts.matched).sum();
@@ -91,8 +91,8 @@ impl FeedMatches {
 }
 
 impl NetworkState {
-    /// What a feed names of the network's timetable; none without a timetable, or if the feed is of another network. The
-    /// first call at a state of the feed looks at all of its records: to be called where that blocks nobody.
+    /// Returns the matches of a feed with the network's timetable; `None` without a timetable, or if the feed is not in
+    /// the network. The first call per feed state visits all its records, so call it where blocking is allowed.
     pub fn feed_matches(&self, feed: &str) -> Option<Arc<FeedMatches>> {
         let dataset = self.dataset.as_ref()?;
         let slice = self.find_feed_slice(feed)?;

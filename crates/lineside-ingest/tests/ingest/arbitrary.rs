@@ -1,4 +1,4 @@
-//! Whatever comes: nothing panics, and changes lead from what was known to what is known.
+//! Tests with arbitrary messages: nothing panics, and changes lead from each state to the next.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::support::*;
 
 type Known = BTreeMap<(String, &'static str, String), Bytes>;
 
-/// Everything that a state holds, by key.
+/// Returns all records of a state by key.
 fn known(state: &NetworkState) -> Known {
     let records = state.vehicles().chain(state.trip_updates()).chain(state.alerts());
     records
@@ -20,7 +20,7 @@ fn known(state: &NetworkState) -> Known {
         .collect()
 }
 
-/// Applies changes as a reader of them would, and finds the old record where they say it was.
+/// Applies changes like a client, and asserts that the old record is present where a change says so.
 fn follow(known: &mut Known, applied: &ApplyOutcome) {
     for change in &applied.changes {
         let record = change.record().unwrap();
@@ -58,7 +58,7 @@ proptest! {
         for (n, (feed, entities)) in polls.into_iter().enumerate() {
             if n == schedule_after {
                 let applied = world.writer.apply_dataset(dataset(0), world.now());
-                // Dates are filled in, so trips get other ids: the changes say so too.
+                // Dates are filled in, so trips get other ids, which the changes include.
                 follow(&mut believed, &applied);
             }
             let feed = ["city-vehicles", "city-trips", "city-alerts"][feed];

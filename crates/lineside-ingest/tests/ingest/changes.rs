@@ -1,4 +1,4 @@
-//! Feeds that come, go and change while everything runs.
+//! Tests of feeds that are added, removed and changed at run time.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ use crate::{
     upstream::{Answer, Upstream, http},
 };
 
-/// A producer of one vehicle that answers conditionally.
+/// Starts a producer of one vehicle that supports conditional requests.
 async fn producer(lat: f32) -> Upstream {
     let good = http("200 OK", &["etag: \"one\""], &body(lat));
     Upstream::start(Answer::Conditional("\"one\"", good)).await
@@ -43,7 +43,7 @@ fn subscribe(ingest: &Ingest, channel: &str) -> Result<Session, SubscribeError> 
     Ok(session)
 }
 
-/// Applies all there is; whether the subscription ended.
+/// Applies all deliveries; returns the reason if the subscription ended.
 fn pull(session: &mut Session, held: &mut Held) -> Option<SubscriptionEnd> {
     while let Some(delivery) = session.next_delivery() {
         match delivery {
@@ -91,7 +91,7 @@ async fn a_feed_that_is_configured_otherwise_keeps_what_it_has() {
     assert_eq!(ingest.apply_change(Vec::new()).await, Err(PollingStopped));
 }
 
-/// Readers of a feed that nobody touches, while others come and go.
+/// Reads a feed that does not change, while others are added and removed.
 fn hammer(ingest: &Arc<Ingest>, stop: &Arc<AtomicBool>, reads: &Arc<AtomicU64>) -> JoinHandle<()> {
     let (ingest, stop, reads) = (Arc::clone(ingest), Arc::clone(stop), Arc::clone(reads));
     std::thread::spawn(move || {
@@ -158,7 +158,7 @@ async fn whoever_listens_to_a_feed_that_goes_is_told() {
     until_ok(&ingest, &["a", "b"]).await;
     let (mut on_a, mut on_b) =
         (subscribe(&ingest, "feed/a").unwrap(), subscribe(&ingest, "vehicle/b/1").unwrap());
-    // Vehicles of both are in it.
+    // The cell contains vehicles of both.
     let cell = "area/u09w";
     let mut on_area = subscribe(&ingest, cell).unwrap();
     let (mut held_a, mut held_b, mut area) = Default::default();
@@ -188,13 +188,13 @@ async fn another_source_takes_over_once_it_brings_something() {
     assert!(Arc::ptr_eq(&before, &feed().snapshot().unwrap()));
     assert_eq!(feed().network().state().vehicles().count(), 1);
     assert!(!new.requests()[0].contains("if-none-match"), "validators are of one source");
-    // It turns out to be something else.
+    // The source turns into a schedule.
     new.set(Answer::Bytes(http("200 OK", &[], &zip(0))));
     until("the schedule is there", || ingest.networks()[0].timetable().is_some()).await;
     until("its bytes are served", || feed().snapshot().unwrap().bytes == zip(0)).await;
     assert_eq!(ingest.networks()[0].state().vehicles().count(), 0);
     assert_eq!(ingest.networks()[0].epoch(), epoch);
-    // And back, by its format alone: the same bytes are only passed on.
+    // Back again, by the configured format only: the same bytes are served without decoding.
     let raw = Some(lineside_formats::Format::Raw);
     let config = FeedConfig { format: raw, ..config("f", &new.url("/other")) };
     ingest.apply_change(vec![config]).await.unwrap();
@@ -220,7 +220,7 @@ async fn networks_are_put_together_anew_out_of_what_is_known() {
     assert_eq!(pull(&mut session, &mut held), None);
     assert!(held.find("vehicle", "1").unwrap()["lineside"].get("route_id").is_none());
     let timetable = ingest.networks()[0].timetable().unwrap();
-    // From here on nothing new comes of it.
+    // The source sends nothing new from here on.
     upstream.set(Answer::ThenHang(Vec::new()));
     let joined = FeedConfig { static_feed: Some(feed("city")), ..alone.clone() };
     let changed = ingest.apply_change(vec![city.clone(), joined]).await.unwrap();
@@ -233,7 +233,7 @@ async fn networks_are_put_together_anew_out_of_what_is_known() {
     assert_eq!(pull(&mut session, &mut held), None);
     assert_eq!(held.find("vehicle", "1").unwrap()["lineside"]["route_id"], "R1");
     assert!(ingest.find_feed("vehicles").unwrap().snapshot().is_some());
-    // And apart again.
+    // Separate them again.
     ingest.apply_change(vec![alone, city]).await.unwrap();
     assert_eq!(ingest.networks()[0].id().as_str(), "vehicles");
     assert_eq!(ingest.networks()[0].state().vehicles().count(), 1);
@@ -256,7 +256,7 @@ async fn a_paused_feed_is_served_and_its_source_left_alone() {
         let meanwhile = other.requests().len();
         until("others were asked", || other.requests().len() > meanwhile + 5).await;
     };
-    // A request that the pause cut off may still arrive.
+    // A request that the pause cancelled may still arrive.
     others_are_asked().await;
     let asked = upstream.requests().len();
     others_are_asked().await;

@@ -1,4 +1,4 @@
-//! A subscriber that applies states and changes holds what the network holds, whatever happens in between.
+//! Test that a subscriber that applies states and changes has the network's records, whatever happens in between.
 
 use lineside_formats::gtfs_rt::proto::{FeedEntity, trip_descriptor::ScheduleRelationship};
 use lineside_hub::HubConfig;
@@ -32,7 +32,7 @@ const CHANNELS: [&str; 23] = [
     "area/u09w",
 ];
 
-/// One run of chance.
+/// A run with random events.
 struct Storm {
     world: World,
     rng: fastrand::Rng,
@@ -75,7 +75,7 @@ impl Storm {
         }
     }
 
-    /// A few vehicles appear, vanish, move over cells, change their trip and with it their route.
+    /// A few vehicles appear, disappear, move across cells, and change their trip and so their route.
     fn move_vehicles(&mut self) {
         let now = self.world.now().unix_seconds();
         for _ in 0..self.rng.usize(0..4) {
@@ -168,7 +168,7 @@ impl Storm {
         }
     }
 
-    /// Another process takes over. Whoever held everything is given nothing.
+    /// Another process takes over. A client that is up to date receives nothing.
     fn restart(&mut self, seed: u64) {
         let up_to_date = self.rng.bool();
         if up_to_date {
@@ -181,7 +181,7 @@ impl Storm {
                 let (before, heard) = (client.held.clone(), client.heard.len());
                 client.pull_all();
                 let channel = &client.channel;
-                // A cell in which nothing has happened yet has no position to come back with.
+                // A cell without any event yet has no position to resume from.
                 let nowhere = client.position.is_none_or(|position| position.offset == 0);
                 assert!(recovered || nowhere, "seed {seed}, {channel}: a state has to come");
                 assert_eq!(client.heard.len(), heard, "seed {seed}, {channel}");
@@ -190,7 +190,7 @@ impl Storm {
         }
     }
 
-    /// After the storm, calm: everybody reads to the end and holds what is so.
+    /// Every client reads to the end and must then have the current records.
     fn check(&mut self, seed: u64) {
         for client in &mut self.clients {
             client.pull_all();

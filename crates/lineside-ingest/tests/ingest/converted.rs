@@ -1,4 +1,4 @@
-//! Feeds that go through a program of the operator's, while that runs, waits or hangs, and once there is none any more.
+//! Tests of feeds with a converter program, while it runs, waits or hangs, and after it is removed.
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A feed whose bytes go through a script.
+/// Returns a feed whose bytes are converted by a script.
 fn converted(id: &str, url: &str, script: &str, timeout: Duration) -> FeedConfig {
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
     let program = ExternalProgram { command, timeout, memory: 1 << 30 };
@@ -29,7 +29,7 @@ fn converted(id: &str, url: &str, script: &str, timeout: Duration) -> FeedConfig
     }
 }
 
-/// Gives back what it is given; while there is a file `hang` it says which feed it is for, and then nothing more.
+/// Returns a script that copies its input; while the file `hang` exists, it writes its feed's name and then hangs.
 fn hanging(folder: &Path) -> String {
     let (hang, begun) = (folder.join("hang"), folder.join("begun"));
     format!(
@@ -77,7 +77,7 @@ async fn what_is_known_grows_old_while_a_program_runs() {
 
 #[tokio::test]
 async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
-    /// As many as may run at once.
+    /// The maximum number of concurrent conversions.
     const STUCK: usize = 4;
     let folder = tempfile::tempdir().unwrap();
     let upstream = Upstream::start(answer(48.87)).await;

@@ -1,4 +1,4 @@
-//! Which trips are late, as the records of a network tell it.
+//! Tests of trip delays from a network's records.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn world(entities: Vec<FeedEntity>) -> World {
     world
 }
 
-/// Trips that feeds tell of with how they stand, in the order of their ids.
+/// Returns the reported trips with their status, in the order of their ids.
 fn standings(
     world: &World,
     feeds: &[FeedId],
@@ -29,7 +29,7 @@ fn standings(
     told
 }
 
-/// The trips of a selection with how they stand, in the order of their ids.
+/// Returns the trips of a selection with their status, in the order of their ids.
 fn asked(world: &World, selection: DelayQuery<'_>) -> Vec<(String, TripDelayStatus)> {
     let trips = world.network.state().trip_delays(selection, world.now());
     let mut all: Vec<_> =
@@ -38,7 +38,7 @@ fn asked(world: &World, selection: DelayQuery<'_>) -> Vec<(String, TripDelayStat
     all
 }
 
-/// The ids of those that only the timetable knows.
+/// Returns the ids of scheduled-only trips.
 fn untold(world: &World, selection: DelayQuery<'_>) -> Vec<String> {
     let all = asked(world, selection).into_iter();
     all.filter(|(_, standing)| *standing == TripDelayStatus::Untold).map(|(trip, _)| trip).collect()
@@ -60,7 +60,7 @@ fn cancelled(trip: &str) -> FeedEntity {
     entity
 }
 
-/// The trips of number n leave at 05:00 and n times ten minutes, and take a quarter of an hour.
+/// Trips of number n leave at 05:00 plus n times ten minutes, and take a quarter of an hour.
 fn morning() -> Vec<FeedEntity> {
     let mut silent = update("T22", 10, 0);
     silent.trip_update.as_mut().unwrap().stop_time_update.clear();
@@ -120,7 +120,7 @@ fn where_and_when_a_trip_begins_is_told_only_where_it_is_known() {
         update("T19", 10, 400),
         extra("late", Some(1), Some(120)),
         extra("first", Some(0), None),
-        // Calls that are over are left out by many producers.
+        // Many producers drop past calls.
         extra("on-its-way", Some(3), None),
         extra("unknown", None, None),
     ]);
@@ -160,7 +160,7 @@ fn what_a_vehicle_says_of_its_delay_counts_only_where_nothing_better_is_told() {
         entity
     };
     let both = [feed("city-vehicles"), feed("city-trips")];
-    // Feeds are looked through in their own order, so each is once the first.
+    // Feeds are visited in their own order, so each is the first one once.
     for (vehicles, trips) in [("city-vehicles", "city-trips"), ("city-trips", "city-vehicles")] {
         let mut world = world(Vec::new());
         world.apply(vehicles, vec![mere("T21", None, 30), mere("T23", None, 40)]);
@@ -174,7 +174,7 @@ fn what_a_vehicle_says_of_its_delay_counts_only_where_nothing_better_is_told() {
             assert_eq!(of("T23"), [TripDelayStatus::Behind(40)], "{route:?} {trips}");
         }
     }
-    // Runs of one trip at other times are others, and one that does not say its time may be either.
+    // Runs of a trip at other times are distinct; a run without a time may equal either.
     for (time, expected) in [(Some("07:50:00"), 2), (Some("05:50:00"), 1), (None, 1)] {
         let mut world = world(vec![mere("T23", Some("05:50:00"), 10)]);
         world.apply("city-vehicles", vec![mere("T23", time, 20)]);
@@ -219,7 +219,7 @@ fn a_stop_has_the_trips_that_leave_it_as_they_stand_there() {
 
 #[test]
 fn what_is_over_or_far_ahead_does_not_count() {
-    // Two hours ahead is 10:00, when trip 30 leaves; trip 16 has arrived at 07:55, trip 17 is on its way.
+    // Two hours ahead is 10:00, when trip 30 leaves; trip 16 has arrived at 07:55, trip 17 is running.
     let world = world(vec![
         update("T30", 10, 500),
         update("T31", 10, 500),
@@ -292,16 +292,16 @@ fn a_new_state_of_the_feed_is_counted_anew() {
 
 #[test]
 fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
-    // Trip 17 is on its way, 16 has arrived, and 19 is ahead; a ferry leaves each half hour.
+    // Trip 17 is running, 16 has arrived, and 19 is ahead; a ferry leaves each half hour.
     let world = world(vec![update("T18", 10, 0)]);
     let feeds = [feed("city-trips")];
     let all = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: true };
     assert_eq!(untold(&world, all), ["F0", "T17"]);
     assert_eq!(untold(&world, DelayQuery { route: Some("R2"), ..all }), ["T17"]);
     assert!(untold(&world, DelayQuery { route: Some("R1"), ..all }).is_empty());
-    // It is told of by whoever is asked or not; and where nobody is believed, nothing is counted.
+    // Reports of all feeds matter, reliable or not; but without a reliable feed nothing is counted.
     assert!(untold(&world, DelayQuery { feeds: &[], ..all }).is_empty());
-    // Of one feed of several, the lines count that it tells of.
+    // With one of several feeds, its reported routes count.
     assert!(untold(&world, DelayQuery { all_lines: false, ..all }).is_empty());
     let told = asked(&world, DelayQuery { route: Some("R2"), ..all });
     assert_eq!(told, named(&[("T17", TripDelayStatus::Untold)]));
@@ -342,7 +342,7 @@ fn what_leaves_a_stop_and_is_not_told_of_counts_as_unknown() {
         DelayCounts::from_trips(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
     assert_eq!((counts.trips, counts.on_time, counts.untold), (9, 1, 8));
     assert!(!counts.is_conclusive(), "of one of many nobody says no: {counts:?}");
-    // Of the line that is told of, what leaves within half an hour; of the other all.
+    // On the reported route, departures within half an hour count; on the other one all.
     let expect = ["T17", "T19", "T20", "T21", "T23", "T25", "T27", "T29"];
     assert_eq!(untold(&world, there), expect);
     assert_eq!(untold(&world, DelayQuery { all_lines: false, ..there }), ["T20"]);

@@ -1,4 +1,4 @@
-//! Boards: the schedule, what is said about it, and time passing.
+//! Tests of boards: schedule, updates and passing time.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn a_board_shows_the_next_departures_in_order() {
     assert_eq!(t18.format_local_time(t18.scheduled), "2026-03-04T08:00:00+01:00");
     assert!(board.is_sorted_by_key(Departure::departure_time));
     assert!(board.last().unwrap().scheduled <= EIGHT + 2 * 3600);
-    // The frequent ferry runs every half hour, each run with its own time.
+    // The frequent ferry runs every half hour; each run has its own time.
     assert_eq!(board.iter().filter(|it| it.trip_id == "F0").count(), 5);
     assert_eq!(board[0].id, "F0:20260304:08:00:00:1");
     assert!(world.network.next_departures("nowhere", EIGHT, 40).is_none());
@@ -107,7 +107,7 @@ fn how_late_a_vehicle_is_does_not_replace_what_is_expected_at_its_stops() {
     let at_central = board(&world, "C");
     let t18 = find(&at_central, "T18").unwrap();
     assert_eq!((t18.delay, t18.source.as_str()), (Some(120), "city-trips"));
-    // Estimates of which nothing more is heard are worth less than a vehicle that goes on telling.
+    // Old estimates lose against a vehicle that keeps reporting.
     world.clock.advance(minutes(30));
     of_update(&mut of_vehicle).delay = Some(1_800);
     of_update(&mut of_vehicle).timestamp = Some(world.now().unix_seconds() as u64);
@@ -122,7 +122,7 @@ fn a_late_departure_stays_until_a_minute_after_it_left() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 10, 3000)]);
     world.clock.advance(minutes(50));
-    // What is not said again is not believed so long.
+    // An update that is not repeated expires.
     world.apply("city-trips", vec![update("T18", 10, 3000)]);
     assert_eq!(find(&board(&world, "C"), "T18").unwrap().delay, Some(3000));
     world.clock.advance(minutes(1));
@@ -191,7 +191,7 @@ fn an_added_trip_of_two_feeds_stands_once_by_the_newer_word() {
         let mut world = world();
         let now = world.now().unix_seconds();
         for feed in ["city-trips", "city-vehicles"] {
-            // By one it leaves before T18, by the other after it.
+            // By one update the trip leaves before T18, by the other after it.
             let (made_at, at) =
                 if feed == newer { (now - 10, EIGHT + 60) } else { (now - 60, EIGHT - 30) };
             world.apply(feed, vec![added(Some("extra"), made_at, at)]);
@@ -335,7 +335,7 @@ fn times_of_data_that_have_grown_old_go_and_the_timetable_and_cancellations_stay
     assert_eq!((t21.status, t21.expected, t21.delay), (DepartureStatus::Scheduled, None, None));
     assert_eq!((t21.source.as_str(), t21.age), ("city", None));
     assert_eq!(find(&after, "T22").unwrap().status, DepartureStatus::Cancelled);
-    // The same said anew is as good as new.
+    // A repeated update is as good as a new one.
     world.apply("city-trips", vec![update("T21", 10, 120)]);
     assert_eq!(find(&board(&world, "C"), "T21").unwrap().delay, Some(120));
 }

@@ -1,4 +1,4 @@
-//! GTFS-Realtime out again, and GeoJSON.
+//! Tests of GTFS-Realtime and GeoJSON exports.
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_message, proto::FeedEntity};
@@ -48,7 +48,7 @@ fn a_feed_comes_out_as_it_came_in() {
 fn extensions_survive() {
     let mut world = World::new();
     let mut entity = vehicle("1", None, 48.87, 2.34, EIGHT).encode_to_vec();
-    // Field 1001, as a producer's extension.
+    // Field 1001, like a producer's extension.
     entity.extend_from_slice(&[0xCA, 0x3E, 3, b'e', b'x', b't']);
     let mut body = message(EIGHT, Vec::new()).to_vec();
     body.push(0x12);

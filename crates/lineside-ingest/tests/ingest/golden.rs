@@ -1,4 +1,4 @@
-//! Messages as clients see them, byte for byte.
+//! Tests of messages to clients against golden files, byte for byte.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use lineside_hub::{Channel, Delivery, Session};
 
 use crate::support::*;
 
-/// Compares with the golden file, or writes it where `LINESIDE_BLESS` is set.
+/// Compares a text with the golden file, or writes the file if `LINESIDE_BLESS` is set.
 pub(crate) fn golden(name: &str, text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("LINESIDE_BLESS").is_some() {
@@ -18,7 +18,7 @@ pub(crate) fn golden(name: &str, text: &str) {
     assert_eq!(text, known, "{} differs; LINESIDE_BLESS=1 accepts what is now", path.display());
 }
 
-/// What a subscriber of `channel` receives: the state first, then what `act` brings about.
+/// Returns the messages to a subscriber of `channel`: the state, then those caused by `act`.
 fn messages(world: &mut World, channel: &str, act: impl FnOnce(&mut World)) -> String {
     let mut session = world.session();
     session.subscribe(&Channel::parse_name(channel).unwrap(), None).unwrap();
@@ -44,7 +44,7 @@ fn take(session: &mut Session, out: &mut String) {
     }
 }
 
-/// A world with one vehicle, one late trip and one alert.
+/// Returns a world with one vehicle, one late trip and one alert.
 fn world() -> World {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());

@@ -1,4 +1,4 @@
-//! What a feed is said to be, by what its source answers: old, empty, standing still, or well with nothing to tell.
+//! Tests of feed states by their sources' replies: old, empty, frozen, or healthy without content.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
     config.format = Some(Format::GtfsRt);
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
-    // Nothing has told so far of what is missing.
+    // So far no feed has reported trips that could be missing.
     until("nothing is well", || feed.status().nothing_since.is_some()).await;
     until("it is well", || feed.status().state == FeedState::Ok).await;
     for nothing in [NO_CONTENT.to_vec(), http("200 OK", &["etag: \"none\""], b"")] {
@@ -87,7 +87,7 @@ async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
 async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("city.zip");
-    // Its service ended long ago.
+    // The timetable's service ended long ago.
     let over = city(0).replace("20301231", "20200102");
     std::fs::write(&path, zip_of(&over)).unwrap();
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
@@ -126,13 +126,13 @@ async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
     std::fs::write(&path, zip_of(&all_day())).unwrap();
     let still = |lat| {
         let of = |n: i32| vehicle(&n.to_string(), None, lat, 2.34, -1);
-        // Without a time of its own: whether it is old cannot be told by that.
+        // Without a timestamp, the age of the message is unknown.
         http("200 OK", &[], &message(-1, (0..20).map(of).collect()))
     };
     let upstream = Upstream::start(Answer::Bytes(still(48.87))).await;
     let mut vehicles = config("f", &upstream.url("/"));
     vehicles.static_feed = Some(feed("city"));
-    // Being well lasts no longer than this, and has to be seen.
+    // The healthy state lasts this long only, and the test must observe it.
     vehicles.late_after = Duration::from_secs(5);
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
     let feed = ingest.find_feed("f").unwrap();
@@ -143,7 +143,7 @@ async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
     ingest.shut_down().await;
 }
 
-/// Twelve trips that are under way at every hour of every day.
+/// Returns twelve trips that run at all hours of every day.
 fn all_day() -> String {
     let mut text = String::from(
         "# agency.txt

@@ -1,4 +1,4 @@
-//! The crate from outside: messages in, states and publications out.
+//! Integration tests of the crate: messages in, states and publications out.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]

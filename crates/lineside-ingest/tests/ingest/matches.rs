@@ -1,4 +1,4 @@
-//! What of a feed's ids the timetable has, as the state of its network tells it.
+//! Tests of match counts from the state of a network.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Identities, dates, joins and differences.
+//! Tests of ids, dates, joins and changes.
 
 use lineside_formats::gtfs_rt::proto::{
     FeedHeader, FeedMessage, feed_header::Incrementality, trip_descriptor::ScheduleRelationship,
@@ -109,7 +109,7 @@ fn the_date_left_out_is_that_of_the_nearest_run() {
         world.writer.apply_snapshot("city-trips", body, world.now()).unwrap();
         world.network.state().trip_updates().next().unwrap().id.to_string()
     };
-    // It leaves at 24:10, that is ten past midnight of the next day.
+    // The trip leaves at 24:10, ten past midnight of the next day.
     assert_eq!(id_at(&mut world, 1), "late:20260303:");
     assert_eq!(id_at(&mut world, 10), "late:20260303:");
     assert_eq!(id_at(&mut world, 23), "late:20260304:");
@@ -133,7 +133,7 @@ fn a_vehicle_is_joined_with_route_headsign_stop_and_delay() {
     assert_eq!(joined.next_stop_id.as_deref(), Some("B"));
     assert_eq!(joined.next_stop_name.as_deref(), Some("Bassin « Nord »"));
     assert_eq!(joined.delay, Some(90));
-    // At the stop, the next one is the one after it.
+    // At a stop, the next stop is the following one.
     entity.vehicle.as_mut().unwrap().set_current_status(VehicleStopStatus::StoppedAt);
     world.apply("city-vehicles", vec![entity]);
     assert_eq!(join(&world).next_stop_id.as_deref(), Some("D"));
@@ -169,7 +169,7 @@ fn a_new_dataset_joins_everything_anew() {
     assert_eq!(headsign(&world).as_deref(), Some("Airport"));
     world.writer.apply_dataset(dataset(1), world.now());
     assert_eq!(headsign(&world).as_deref(), Some("Aéroport"));
-    // Nothing was sent again, so nothing has to be decoded again.
+    // Nothing was sent again, so nothing must be decoded again.
     let again = world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
     assert_eq!((again.decoded, again.changes.len()), (0, 0));
 }
@@ -194,7 +194,7 @@ fn a_bad_entity_is_counted_each_time_and_the_rest_goes_on() {
     let mut world = World::new();
     let good = vehicle("1", None, 48.87, 2.34, EIGHT);
     let mut body = message(EIGHT, vec![good]).to_vec();
-    // An entity with an id and a vehicle whose position is no message.
+    // An entity with an id and a vehicle whose position is not a message.
     body.extend_from_slice(&[0x12, 9, 0x0A, 3, b'b', b'a', b'd', 0x22, 2, 0x12, 0x7F]);
     for _ in 0..2 {
         let applied =
@@ -287,7 +287,7 @@ fn a_position_that_cannot_be_right_is_a_problem_and_the_rest_goes_on() {
             let right = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
             vec![right, vehicle("2", Some("T19"), latitude, longitude, EIGHT)]
         };
-        // The second time nothing is decoded, and the problem is still there.
+        // The second time nothing is decoded, and the problem is still reported.
         for decoded in [2, 0] {
             let applied = world.apply("city-vehicles", entities());
             assert_eq!((applied.decoded, applied.records), (decoded, 2));
@@ -333,7 +333,7 @@ fn a_position_that_is_no_number_is_a_problem_that_names_its_entity() {
         let right = vehicle("1", None, 48.87, 2.34, EIGHT);
         let wrong = vehicle("2", None, latitude, longitude, EIGHT);
         let applied = world.apply("city-vehicles", vec![right, wrong]);
-        // No JSON could say it, so the entity as a whole is left out.
+        // JSON cannot express the value, so the whole entity is dropped.
         assert_eq!((applied.records, applied.problems.total_count()), (1, 1));
         let problem = applied.problems.retained_problems().first().unwrap();
         assert_eq!((problem.field.as_deref(), problem.value.as_deref()), (Some(field), Some("v2")));

@@ -1,4 +1,4 @@
-//! Feeds polled over real sockets: what a source does, and how the feed is said to be doing.
+//! Tests of polling over real sockets: replies of a source, and the resulting feed states.
 
 use std::{fmt, io::Write as _, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     upstream::{Answer, Upstream, http, unmeasured},
 };
 
-/// The configuration of a feed whose producer hangs.
+/// Returns the configuration of a feed whose producer hangs.
 fn impatient(id: &str, url: &str) -> FeedConfig {
     FeedConfig { timeout: Duration::from_millis(300), ..config(id, url) }
 }
@@ -271,7 +271,7 @@ async fn secrets_go_to_the_origin_that_was_named_and_to_no_other() {
     let led_to = &elsewhere.requests()[0];
     assert!(led_to.starts_with("get /moved http"), "{led_to}");
     assert!(!led_to.contains("s3cret") && !led_to.contains("t0ken"));
-    // Nor are they shown when something fails.
+    // Secrets are not shown in failures either.
     upstream.set(Answer::HangUp);
     until_failed(&feed, FailureCode::Connect).await;
     assert!(!format!("{:?}", feed.status()).contains("t0ken"));
@@ -290,7 +290,7 @@ async fn the_user_of_an_address_goes_along_where_the_same_host_leads() {
     let requests = upstream.requests();
     assert!(requests[1].starts_with("get /moved "), "{}", requests[1]);
     for request in &requests[..2] {
-        // `me:p4ss/`, in the lower case of the heads that are remembered.
+        // `me:p4ss/` in base64, lower-cased like all recorded request heads.
         assert!(request.contains("authorization: basic bwu6cdrzcy8="), "{request}");
     }
 }
@@ -368,7 +368,7 @@ async fn a_reply_that_cannot_be_used_names_the_host_that_it_came_from() {
 
 #[tokio::test]
 async fn what_cannot_be_reached_is_told_apart() {
-    // A server that speaks before it is spoken to, and not TLS.
+    // A server that sends data first, and not TLS.
     let talker = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let talks_at = talker.local_addr().unwrap();
     tokio::spawn(async move {
@@ -377,7 +377,7 @@ async fn what_cannot_be_reached_is_told_apart() {
                 tokio::io::AsyncWriteExt::write_all(&mut socket, b"HTTP/1.1 400 Bad Request").await;
         }
     });
-    // No name may be as long as that, so nobody is asked for it.
+    // No name may be that long, so no resolver is contacted.
     let unnamed = format!("http://{}.invalid/", "x".repeat(64));
     let ingest = start(vec![
         config("connect", "http://127.0.0.1:1/"),
@@ -432,7 +432,7 @@ async fn a_first_answer_that_is_an_error_message_does_not_decide_the_format() {
     upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.87))));
     until("it is real time", || feed.format() == Some(Format::GtfsRt)).await;
     until("its records are served", || feed.status().entities == 1).await;
-    // From then on what does not look like it is a failure.
+    // From then on, a body that does not look like the format is a failure.
     upstream.set(Answer::Bytes(http("200 OK", &[], b"{\"error\": \"too many requests\"}")));
     until("it is refused", || feed.status().last_error.is_some()).await;
     assert_eq!(feed.format(), Some(Format::GtfsRt));

@@ -1,4 +1,4 @@
-//! Recorded feeds of real producers, where the folder beside the repository has them.
+//! Tests with recorded feeds of real producers, if the folder next to the repository exists.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use lineside_sync::UnixMillis;
 
 use crate::support::*;
 
-/// The folder, or a line that says why nothing is tested.
+/// Returns the folder, or prints that the tests are skipped.
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if data.is_dir() {
@@ -22,7 +22,7 @@ fn data() -> Option<PathBuf> {
     None
 }
 
-/// The protobuf snapshots of a series in the order of their names.
+/// Returns the protobuf snapshots of a series in the order of their names.
 fn series(folder: &Path) -> Vec<Bytes> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();

@@ -1,4 +1,4 @@
-//! A recorded feed becomes a live one.
+//! Tests of replays.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
     let ingest = start(feeds(SourceLocation::Path(dir.path().join("not there"))));
     let network = ingest.find_network_of_feed("city").unwrap();
     assert_eq!(network.id().as_str(), "city");
-    // Who listens before it begins is told of each frame, however slow the machine is.
+    // A subscriber from before the start receives each frame, however slow the machine is.
     let mut session = ingest.hub().open_session(Arc::new(Deaf), SessionLimits::default());
     session.subscribe(&Channel::parse_name("feed/city").unwrap(), None).unwrap();
     let started = RealClock::new();
@@ -102,7 +102,7 @@ async fn recorded_time_ends_with_the_recording() {
     let now = || ingest.find_network_of_feed("city").unwrap().data_now();
     let is_recorded = || now().unix_seconds() < EIGHT + 1_000;
     until("the recorded time passes", is_recorded).await;
-    // The network goes on with another source, and another one takes its place.
+    // The network continues with another source, then without the feed.
     for feeds in [vec![city.clone(), vehicles(&path("live.pb"))], vec![city.clone()]] {
         ingest.apply_change(feeds).await.unwrap();
         assert!(now().unix_seconds().abs_diff(RealClock::new().wall_time().unix_seconds()) < 100);

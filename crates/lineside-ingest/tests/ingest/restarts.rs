@@ -1,4 +1,4 @@
-//! What one process leaves to the next: networks go on at their revision, and subscribers notice nothing.
+//! Tests of the handoff between processes: networks resume at their revision, unnoticed by subscribers.
 
 use std::{io::Cursor, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl World {
-    /// The file that a clean stop leaves.
+    /// Returns the file that a clean stop leaves.
     fn keep(&self) -> Vec<u8> {
         let mut file = HandoffWriter::begin_file(Vec::new(), self.now()).unwrap();
         self.writer.write_handoff(&mut file).unwrap();
@@ -29,7 +29,7 @@ impl World {
         file.finish_file().unwrap()
     }
 
-    /// The process after this one, with chance of its own.
+    /// Returns the next process, with other random values.
     pub(crate) fn restarted(&self, config: HubConfig, seed: u64) -> World {
         let mut kept = HandoffState::from_reader(Cursor::new(self.keep())).unwrap();
         let ids = self.network.feed_ids().to_vec();
@@ -89,13 +89,13 @@ fn a_network_says_the_same_after_a_restart_and_changes_only_by_what_is_new() {
         assert_eq!(again.state_of(channel), world.state_of(channel), "{channel}");
         assert!(!again.state_of(channel).records.is_empty());
     }
-    // The same messages bring nothing, and a change is one, in both alike.
+    // In both worlds the same messages change nothing, and a real change is one change.
     for mut it in [world, again] {
         let same = vec![update("T18", 20, 120), update("T19", 10, -60)];
         let applied = it.apply("city-trips", same);
         assert_eq!((applied.changes.len(), applied.decoded), (0, 0));
         let applied = it.apply("city-trips", vec![update("T18", 20, 180), update("T19", 10, -60)]);
-        // The trip update, and the vehicle whose delay it says.
+        // The trip update, and the vehicle that shows its delay.
         assert_eq!((applied.changes.len(), applied.decoded), (2, 1));
     }
 }
@@ -147,7 +147,7 @@ fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
     assert!(matches!(read(b"something else that lies in the folder"), Err(HandoffError::Foreign)));
 }
 
-/// A process with a schedule and vehicles that lie in a folder.
+/// A process with a schedule and vehicles from a folder.
 struct Process {
     ingest: Arc<Ingest>,
 }
@@ -215,7 +215,7 @@ fn folder() -> tempfile::TempDir {
 fn write_vehicles(folder: &std::path::Path, lat: f32) {
     let now = RealClock::new().wall_time().unix_seconds();
     let body = message(now, vec![vehicle("1", Some("T18"), lat, 2.34, now)]);
-    // In one step, because it is read at the same time.
+    // Renamed in one step, because the file is read concurrently.
     std::fs::write(folder.join("new"), body).unwrap();
     std::fs::rename(folder.join("new"), folder.join("v.pb")).unwrap();
 }
@@ -235,7 +235,7 @@ async fn feeds_go_on_with_their_last_good_bytes_before_they_are_polled() {
     let snapshots = ["city", "vehicles"].map(|id| first.ingest.find_feed(id).unwrap().snapshot());
     let file = first.stop().await;
     drop((session, listener));
-    // The sources are gone: what is known is what was kept.
+    // The sources are gone, so all data come from the handoff.
     for file in ["city.zip", "v.pb"] {
         std::fs::rename(folder.path().join(file), folder.path().join(format!("{file}.away")))
             .unwrap();

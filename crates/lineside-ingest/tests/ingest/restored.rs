@@ -1,4 +1,4 @@
-//! A start with the last good bytes of an earlier process, which crashed.
+//! Tests of a start with the last good bytes of a crashed process.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,7 +19,7 @@ use crate::{
     upstream::{Answer, Upstream, http},
 };
 
-/// What stays of a process that crashed after its feeds were well.
+/// Returns the store of a process that crashed after its feeds were healthy.
 async fn left_by(feeds: &[FeedConfig]) -> Arc<MemorySnapshotStore> {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
@@ -52,7 +52,7 @@ async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
     }
     let n_asked = cars.requests().len();
     let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
-    // At once: no task of a feed has run yet.
+    // At once: no feed task has run yet.
     let held = ingest.find_feed("vehicles").unwrap();
     assert_eq!(held.snapshot().unwrap().bytes, body_of(&snapshots, "vehicles"));
     let status = held.status();
@@ -71,11 +71,11 @@ async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
     ingest.shut_down().await;
 }
 
-/// Notes what passes.
+/// Records the observed messages.
 #[derive(Debug, Default)]
 struct Seen {
     messages: Mutex<Vec<Bytes>>,
-    /// Feeds told of trips before.
+    /// True if feeds reported trips before.
     knows_trips: bool,
 }
 

@@ -1,4 +1,4 @@
-//! An ingest that runs: its feeds, and the waiting for what comes of them.
+//! Test helpers: running ingests, and waiting for conditions.
 
 use std::{fmt, fs, io::Write as _, path::Path, sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use lineside_sync::{Clock, RealClock};
 
 use crate::support::*;
 
-/// Longer than anything takes on a busy machine.
+/// Longer than any test takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A real-time message of one vehicle whose time is the present.
+/// Returns a realtime message with one vehicle at the present time.
 pub(crate) fn body(lat: f32) -> Vec<u8> {
     let now = RealClock::new().wall_time().unix_seconds();
     message(now, vec![vehicle("1", None, lat, 2.34, now)]).to_vec()
@@ -31,7 +31,7 @@ pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
     start_with(feeds, Arc::new(MemorySnapshotStore::default()))
 }
 
-/// The same, with last good bytes that an earlier server may have kept.
+/// Starts feeds with the snapshot store of an earlier process.
 pub(crate) fn start_with(
     feeds: Vec<FeedConfig>,
     snapshots: Arc<MemorySnapshotStore>,
@@ -60,7 +60,7 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
     }
 }
 
-/// Waits for what must come; the deadline only ends a test that fails.
+/// Waits for a condition; the deadline only ends a failing test.
 pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
     let clock = RealClock::new();
     while !is_so() {
@@ -69,14 +69,14 @@ pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Waits until a poll has failed in this way.
+/// Waits until a poll has failed with a code.
 pub(crate) async fn until_failed(feed: &Feed, code: FailureCode) {
     let error = || feed.status().last_error.clone();
     let what = fmt::from_fn(|f| write!(f, "{code} is its failure, but {:?}", error()));
     until(what, || error().is_some_and(|error| error.code == code)).await;
 }
 
-/// The city as a zip.
+/// Returns the city as a zip.
 pub(crate) fn zip(version: u32) -> Vec<u8> {
     zip_of(&city(version))
 }
@@ -92,14 +92,14 @@ pub(crate) fn zip_of(sections: &str) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// The same as a folder's files.
+/// Writes the files of the city into a folder.
 pub(crate) fn write_city(folder: &Path) {
     for (name, rows) in files_of(&city(0)) {
         fs::write(folder.join(name), rows).unwrap();
     }
 }
 
-/// Each file's name and its rows, of sections that begin with `# ` and the name.
+/// Returns the names and rows of files, from sections that begin with `# ` and the name.
 fn files_of(sections: &str) -> impl Iterator<Item = (&str, String)> {
     let (_, sections) = sections.split_once("# ").unwrap();
     sections.split("# ").map(|section| {

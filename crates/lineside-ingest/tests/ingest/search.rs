@@ -1,4 +1,4 @@
-//! Finding stops and routes: through an ingest whose only source is a folder.
+//! Tests of stop and route search, with an ingest whose only source is a folder.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -22,7 +22,7 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     (ingest, dir)
 }
 
-/// Gives each stop a code, `100` for the first.
+/// Gives each stop a code, beginning with `100`.
 fn number_stops(file: &Path) {
     let rows = fs::read_to_string(file).unwrap();
     let mut rows = rows.lines().filter(|row| !row.is_empty());
@@ -47,7 +47,7 @@ async fn stops_are_found_by_name_box_and_nearness() {
     assert_eq!(ingest.feeds()[0].status().reason, "answers, with fresh data");
     assert_eq!(ids(&ingest.search_stops(&query("nord bass"))), ["B"]);
     assert_eq!(ids(&ingest.search_stops(&query("DOCKS east"))), ["D"]);
-    // A station stands for its platforms.
+    // The station is found instead of its platforms.
     assert_eq!(ids(&ingest.search_stops(&query("cent"))), ["C"]);
     assert_eq!(ids(&ingest.search_stops(&query("xyz"))), [""; 0]);
     let bbox = BoundingBox::parse("2.3,48.865,2.4,48.9");
@@ -68,7 +68,7 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     let found = |text: &str| ids(&ingest.search_stops(&near(text)));
     assert_eq!(found("centrl"), ["C"]);
     assert_eq!(found("airport"), ["A"]);
-    // The code of a platform, and of a stop whose name has other words.
+    // Codes of a platform, and of a stop whose name has other words.
     assert_eq!(found("101"), ["C1"]);
     assert_eq!(found(" 104 "), ["B"]);
     assert_eq!(found("C"), ["C"], "an id that begins a name is one stop");

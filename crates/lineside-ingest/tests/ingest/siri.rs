@@ -1,4 +1,4 @@
-//! What SIRI says of a network: every record once, with what is known of it and nothing else.
+//! Tests of SIRI output: every record once, with the known values and no others.
 
 mod asked;
 mod situations;
@@ -94,7 +94,7 @@ fn said(entity: &mut FeedEntity) -> &mut TripUpdate {
     entity.trip_update.as_mut().unwrap()
 }
 
-/// Seconds after eight; nothing where nothing is said.
+/// Returns seconds after eight; `None` without a time.
 fn after(time: Option<SiriTime>) -> Option<i64> {
     time.map(|time| time.as_seconds() - EIGHT)
 }

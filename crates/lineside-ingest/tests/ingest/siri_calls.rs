@@ -1,4 +1,4 @@
-//! Calls in SIRI as the Nordic profile has them: of extra journeys, and of journeys that end early.
+//! Tests of SIRI calls by the Nordic profile: of extra journeys, and of journeys that end early.
 
 use std::{fs, path::Path};
 
@@ -24,7 +24,7 @@ use crate::{
     support::*,
 };
 
-/// What of a call is cancelled: the call, its arrival, its departure, alighting, boarding.
+/// Returns the cancelled parts of a call: the call, its arrival, its departure, alighting, boarding.
 fn cancelled(call: &SiriCall) -> [bool; 5] {
     [
         call.cancellation == Some(true),
@@ -75,7 +75,7 @@ fn a_shortened_journey_keeps_the_time_at_which_it_would_go_on() {
     assert_eq!((expected, end.actual_departure_time), (Some(360), None));
 }
 
-/// The journeys of a message after a way through GTFS-Realtime.
+/// Returns the journeys of a message after a round trip through GTFS-Realtime.
 fn told_again(xml: &[u8]) -> Vec<VehicleJourney> {
     let (message, _) = decode_message(xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
     let (message, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
@@ -124,10 +124,10 @@ fn an_extra_journey_without_planned_times_is_planned_when_it_is_expected() {
         assert_eq!(call.aimed_departure_time, call.expected_departure_time);
         assert!(call.aimed_arrival_time.or(call.aimed_departure_time).is_some());
     }
-    // Its numbers rise by ten, so the first is that of the first call.
+    // The numbers increase by ten, so the first one is that of the first call.
     assert_eq!(journey.is_complete_stop_sequence, Some(true));
     assert_eq!(journey.origin_ref.as_deref(), Some("C1"));
-    // The second number is the first one's double where a call is missing.
+    // A first number of twice the step means that a call is missing.
     let cut = added(&[("B", Some(20), 100), ("A", Some(30), 400)]);
     assert_eq!((cut.is_complete_stop_sequence, cut.origin_ref), (Some(false), None));
 }

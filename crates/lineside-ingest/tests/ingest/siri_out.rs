@@ -1,4 +1,4 @@
-//! What riders are told by way of SIRI, where the feed says otherwise than the timetable.
+//! Tests of SIRI output for passengers if the feed differs from the timetable.
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
@@ -42,7 +42,7 @@ fn journeys(state: &NetworkState) -> Vec<VehicleJourney> {
     elements.journeys
 }
 
-/// The call at station C of the next visit that a journey makes.
+/// Returns the call of a journey's next visit at station C.
 pub(crate) fn monitored_call(world: &World, journey: &str) -> Option<SiriCall> {
     let wanted = RecordFilter::default();
     let visits = VisitQuery {
@@ -69,7 +69,7 @@ fn a_platform_that_the_feed_names_goes_before_the_planned_one() {
     let calls = &mut moved.trip_update.as_mut().unwrap().stop_time_update;
     let platform = StopTimeProperties { platform: Some("7".into()), ..Default::default() };
     calls[0].stop_time_properties = Some(platform.clone());
-    // Also where its stop is another one, whose own platform is 2.
+    // The same with another stop, whose own platform is 2.
     let mut both = update("T20", 10, 0);
     let calls = &mut both.trip_update.as_mut().unwrap().stop_time_update;
     let assigned = StopTimeProperties { assigned_stop_id: Some("C2".into()), ..platform };
@@ -85,7 +85,7 @@ fn a_platform_that_the_feed_names_goes_before_the_planned_one() {
     assert_eq!(call.departure_platform_names[0].value, "7");
 }
 
-/// A trip that is announced to leave its first stop as planned, so many minutes after eight.
+/// Returns a trip announced to leave its first stop on time, at minutes after eight.
 fn announced(trip_id: &str, after_eight: i64) -> FeedEntity {
     let mut entity = update(trip_id, 10, 0);
     let call = &mut entity.trip_update.as_mut().unwrap().stop_time_update[0];
@@ -99,7 +99,7 @@ fn announced(trip_id: &str, after_eight: i64) -> FeedEntity {
 #[test]
 fn a_journey_without_a_date_is_of_the_day_that_its_calls_are_planned_on() {
     let mut world = world();
-    // At eight, the runs of the evening and of the night before are nearer.
+    // At eight, the evening and night runs of the day before are nearer.
     let evening = announced("T95", (20 * 60 + 50) - 8 * 60);
     let mut night = announced("late", (24 * 60 + 10) - 8 * 60);
     night.id = "night".into();
@@ -116,7 +116,7 @@ fn a_journey_without_a_date_is_of_the_day_that_its_calls_are_planned_on() {
     let day = |trip: &str, date: &str, delay| (trip.to_owned(), date.to_owned(), Some(delay));
     assert!(days.contains(&day("T95", "20260304", 0)), "{days:?}");
     assert!(days.contains(&day("late", "20260304", 0)), "{days:?}");
-    // Of this one nothing says when it is, but when that was told.
+    // Only the report's time determines the date of this trip.
     assert!(days.contains(&day("T94", "20260303", 60)), "{days:?}");
 }
 
@@ -159,7 +159,7 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
         assert_eq!(row.expected.is_none(), is_off.is_some(), "{row:?}");
         assert!(monitored_call(&world, "X").is_some(), "its visit says at which call it is");
     }
-    // What does not run is told as late as nobody waits for it any more, and no longer.
+    // A cancelled trip is listed for as long as passengers may wait for it.
     let feeds = [feed("city-trips")];
     let all = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: false };
     let standings = |world: &World| world.network.state().reported_trip_delays(all).len();
@@ -189,12 +189,12 @@ fn a_journey_that_comes_near_is_told_to_who_asks_for_changes() {
     assert_eq!(first, ["T18", "T21"]);
     assert_eq!(told(&world, before, 9).0, [""; 0]);
     world.clock.advance(minutes(20));
-    // The same again is no change.
+    // Identical updates are no change.
     world.apply("city-trips", updates());
     let (near, after, has_more) = told(&world, before, 9);
     assert_eq!((near, has_more), (vec!["T22".to_owned(), "T23".to_owned()], false));
     assert_eq!(told(&world, after, 9).0, [""; 0]);
-    // One after the other, beside what has changed.
+    // One after the other, along with the changed one.
     let mut changed = updates();
     changed[0] = update("T18", 10, 120);
     world.apply("city-trips", changed);
@@ -208,8 +208,8 @@ fn a_journey_that_comes_near_is_told_to_who_asks_for_changes() {
     assert_eq!(told(&world, before, 1).0, [""; 0]);
 }
 
-/// What is told of trip T18, which is planned at C1, B, D and A from eight on, when it runs so, with minutes after eight:
-/// stops, and which of them are extra or left out.
+/// Returns the calls of trip T18, scheduled at C1, B, D and A from eight on, when it is replaced by `calls` with
+/// minutes after eight: stops, and marks for extra and skipped ones.
 fn replaced(now: i64, calls: &[(&str, i64)]) -> Vec<(String, bool, bool)> {
     let mut world = world();
     world.clock.advance(minutes(now.unsigned_abs()));
@@ -252,15 +252,15 @@ fn extra_calls_say_so_and_what_is_left_out_of_the_plan_is_cancelled() {
     check(0, &[("C1", 0), ("B", 5), ("D", 10), ("A", 15)], &["C1", "B", "D", "A"]);
     check(0, &[("C1", 0), ("B", 5), ("N", 8), ("D", 10), ("A", 15)], &["C1", "B", "+N", "D", "A"]);
     check(0, &[("C1", 0), ("N", 8), ("A", 15)], &["C1", "+N", "-B", "-D", "A"]);
-    // One that comes twice is extra where that leaves the most of the plan.
+    // Of a stop visited twice, one visit is extra so that most of the schedule is matched.
     check(0, &[("C1", 0), ("A", 3), ("B", 5), ("D", 10), ("A", 15)], &["C1", "+A", "B", "D", "A"]);
-    // Another platform of the station is no other call.
+    // Another platform of the station is the same call.
     check(0, &[("C2", 0), ("B", 5), ("D", 10)], &["C2", "B", "D", "-A"]);
-    // What is over is left out by producers, and was not left out by the vehicle.
+    // Past calls are dropped by producers, not skipped by the vehicle.
     check(7, &[("N", 8), ("D", 10), ("A", 15)], &["+N", "D", "A"]);
 }
 
-/// A trip update without calls: how late the vehicle is.
+/// Returns a trip update without calls, with the vehicle's delay only.
 fn mere_delay(trip_id: &str, seconds: i32) -> FeedEntity {
     let mut entity = update(trip_id, 10, 0);
     let said = entity.trip_update.as_mut().unwrap();
@@ -269,14 +269,14 @@ fn mere_delay(trip_id: &str, seconds: i32) -> FeedEntity {
     entity
 }
 
-/// The only journey of a state.
+/// Returns the only journey of a state.
 pub(crate) fn only_journey(world: &World) -> VehicleJourney {
     let mut all = journeys(&world.network.state());
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
 }
 
-/// When a call is over or expected, else planned, in seconds after eight: arrival, then departure.
+/// Returns the actual, expected or aimed times of a call in seconds after eight: arrival, then departure.
 fn times(call: &SiriCall) -> Vec<i64> {
     let arrival =
         call.actual_arrival_time.or(call.expected_arrival_time).or(call.aimed_arrival_time);
@@ -317,7 +317,7 @@ fn a_journey_of_two_feeds_is_told_once_and_the_estimate_wins() {
     };
     assert_eq!(told(&[]), ["city-trips T18", "city-vehicles T21"]);
     assert_eq!(told(&["city"]), ["city-trips T18", "city-vehicles T21"]);
-    // A feed that is requested alone is published alone.
+    // A feed requested alone is published alone.
     assert_eq!(told(&["city-vehicles"]), ["city-vehicles T18", "city-vehicles T21"]);
     for part in [ExportPart::TripUpdates, ExportPart::All] {
         let export = gtfs_rt_message(&state, "city", part).unwrap();
@@ -351,7 +351,7 @@ fn a_mere_delay_is_carried_to_later_calls_and_makes_up_no_past() {
 
 #[test]
 fn times_never_run_backwards() {
-    // An early vehicle has passed B (planned at 300), and its producer tells of D (600) only.
+    // An early vehicle has passed B (scheduled at 300), and its producer reports D (600) only.
     let mut early = world();
     early.clock.advance(minutes(4));
     early.apply("city-trips", vec![update("T18", 30, -310)]);
@@ -359,7 +359,7 @@ fn times_never_run_backwards() {
     assert_eq!((journey.recorded_calls.len(), journey.estimated_calls.len()), (2, 2));
     assert!(journey.recorded_calls.iter().all(|it| it.actual_departure_time.is_none()));
     assert!(all_times(&journey).is_sorted(), "{:?}", all_times(&journey));
-    // A late one leaves D out: the delay is carried over it.
+    // A late vehicle skips D: the delay is propagated across it.
     let mut late = world();
     let mut entity = update("T18", 10, 400);
     let calls = &mut entity.trip_update.as_mut().unwrap().stop_time_update;
@@ -374,7 +374,7 @@ fn times_never_run_backwards() {
     assert!(all_times(&journey).is_sorted(), "{:?}", all_times(&journey));
 }
 
-/// An added trip under way, of which these calls are left: stop, `stop_sequence`, arrival in seconds after eight.
+/// Encodes a running added trip with these remaining calls: stop, `stop_sequence`, arrival in seconds after eight.
 pub(crate) fn added(calls: &[(&str, Option<u32>, i64)]) -> VehicleJourney {
     let mut world = world();
     let mut entity = update("X", 10, 0);
@@ -410,7 +410,7 @@ fn an_extra_journey_under_way_says_when_it_began_and_what_is_left() {
     assert_eq!(times(&journey.estimated_calls[1]), [400]);
     let last = added(&[("A", Some(8), 400)]);
     assert_eq!(times(&last.estimated_calls[0]), [400]);
-    // All of it is there.
+    // No call is missing.
     let whole = added(&[("C1", Some(1), 0), ("A", Some(2), 400)]);
     assert_eq!(whole.is_complete_stop_sequence, Some(true));
     assert_eq!(whole.origin_ref.as_deref(), Some("C1"));

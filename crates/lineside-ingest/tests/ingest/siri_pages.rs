@@ -1,4 +1,4 @@
-//! Answers in pages, and what of them is told before they are whole: a part is not all that there is.
+//! Tests of paged answers: parts are not published as the whole.
 
 use std::{sync::Arc, time::Duration};
 
@@ -64,7 +64,7 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
     let ingest =
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
     let feed = ingest.find_feed("siri").unwrap();
-    // Feeds do not all begin at once.
+    // The starts of feeds are staggered.
     until("it is asked", || {
         clock.advance(Duration::from_millis(1));
         !upstream.requests().is_empty()
@@ -106,7 +106,7 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
     ingest.shut_down().await;
 }
 
-/// What stays of a process that crashed after it knew these trips.
+/// Returns the store of a process that crashed after it knew these trips.
 async fn left_by(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshotStore> {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let ingest = start_with(vec![feed.clone()], Arc::clone(&snapshots));

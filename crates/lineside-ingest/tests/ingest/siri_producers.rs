@@ -1,4 +1,4 @@
-//! Producers of SIRI, over real sockets: how they are asked, and what of their answers is known.
+//! Tests of SIRI producers over real sockets: requests, and the data from their answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     upstream::{Answer, Upstream, http},
 };
 
-/// A delivery of estimated timetables.
+/// Returns a delivery of estimated timetables.
 pub(crate) fn timetables(journeys: &str, more: bool) -> String {
     let now = jiff::Timestamp::now();
     format!(
@@ -28,7 +28,7 @@ pub(crate) fn timetables(journeys: &str, more: bool) -> String {
     )
 }
 
-/// The day of all journeys: one that is long over is not held.
+/// The day of all journeys: a journey of the past would be removed.
 pub(crate) fn today() -> jiff::civil::Date {
     jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }
@@ -59,7 +59,7 @@ pub(crate) fn request() -> SiriSource {
     }
 }
 
-/// The trips that are known now.
+/// Returns the current trips.
 pub(crate) fn trips(ingest: &Ingest) -> Vec<String> {
     let state = ingest.find_feed("siri").unwrap().network().state();
     let updates = state.trip_updates().filter_map(|record| record.trip_update());
@@ -154,7 +154,7 @@ async fn pages_are_one_answer() {
     ];
     let upstream = Upstream::start(Answer::InTurn(pages)).await;
     let mut siri = siri(&upstream.url("/siri"), request());
-    // Pages do not wait for the interval of the feed.
+    // Pages do not wait for the feed's interval.
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
     until("both pages are there", || trips(&ingest) == ["A", "B"]).await;
@@ -193,7 +193,7 @@ async fn an_address_that_answers_with_changes_is_asked_under_one_name() {
     };
     let requests = upstream.requests();
     assert_eq!(name(&requests[0]), name(&requests[1]));
-    // What did not come whole has to be asked for anew, all of it.
+    // After an incomplete answer all data must be requested again.
     upstream.set(Answer::Bytes(ok("<Siri><ServiceDelivery>")));
     until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Truncated).await;
     let n_before = upstream.requests().len();
@@ -247,7 +247,7 @@ async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_a
     upstream.set(Answer::HangUp);
     until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
     assert_eq!(trips(&ingest), ["A", "B"]);
-    // The same bytes again are all that there is, and not what the producer said before.
+    // The same bytes now contain all data, in a new session.
     upstream.set(Answer::Bytes(all));
     until("it answers again", || feed.status().failures_in_a_row == 0).await;
     let after = name();
@@ -298,7 +298,7 @@ async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
     let ingest =
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
     let feed = ingest.find_feed("siri").unwrap();
-    // Feeds do not all begin at once.
+    // The starts of feeds are staggered.
     until("it is asked", || {
         clock.advance(Duration::from_millis(1));
         !upstream.requests().is_empty()
@@ -317,7 +317,7 @@ async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
         clock.advance(wait + Duration::from_millis(1));
     }
     let gaps: Vec<Duration> = asked_at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    // The clock may have gone on for some milliseconds until the first request was seen.
+    // The clock may have advanced some milliseconds before the first request was seen.
     let minutes = Duration::from_secs(10 * 60 - 1);
     assert!(gaps.iter().all(|gap| *gap >= minutes && *gap < minutes * 11 / 10), "{gaps:?}");
     assert_eq!(trips(&ingest), ["A", "B"], "the two pages are one answer");
@@ -337,7 +337,7 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     until("the journey is known", || trips(&ingest) == ["J"]).await;
     assert!(upstream.requests()[0].contains("soapaction: \"getestimatedtimetable\""));
     upstream.set(Answer::Bytes(fault));
-    // SOAP sends what it refuses with this status: that is an answer as good as one with 200.
+    // SOAP sends refusals with this status, which counts as a valid answer.
     until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
     let error = ingest.find_feed("siri").unwrap().status().last_error.clone().unwrap();
     assert_eq!(

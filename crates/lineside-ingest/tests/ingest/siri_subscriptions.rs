@@ -1,4 +1,4 @@
-//! Subscriptions to producers of SIRI, over real sockets: what they are told, what they bring, and how it ends.
+//! Tests of SIRI subscriptions over real sockets: requests, deliveries and termination.
 
 mod announced;
 mod course;
@@ -34,18 +34,18 @@ fn xml(inside: &str) -> String {
 const AGREED: &str = "<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
                       </SubscriptionResponse>";
 
-/// A clock of ours that begins with the real one: what is told is dated by that.
+/// Returns a simulated clock that starts at the real time, which timestamps are compared with.
 fn clock() -> Arc<SimulatedClock> {
     Arc::new(SimulatedClock::new(RealClock::new().wall_time()))
 }
 
-/// A feed that subscribes.
+/// Returns a feed that subscribes.
 fn subscriber(url: &str, services: Vec<SiriService>) -> FeedConfig {
     let source = SiriSource { mode: SiriMode::Subscribe, services, ..request() };
     FeedConfig { poll: Some(Duration::from_secs(3600)), ..siri(url, source) }
 }
 
-/// A subscribed feed of a producer that answers, and the key that the producer was told.
+/// Starts a subscribed feed of an answering producer; returns it with the key sent to the producer.
 async fn subscribed(upstream: &Upstream, clock: &Arc<SimulatedClock>) -> (Arc<Ingest>, String) {
     let feed = subscriber(&upstream.url("/siri"), vec![SiriService::Timetables]);
     subscribed_by(upstream, feed, clock).await
@@ -68,9 +68,9 @@ async fn subscribed_by(
         ..running_options(vec![feed])
     });
     let feed = ingest.find_feed("siri").unwrap();
-    // Who is refused was told a key, too.
+    // A producer that refuses has received a key, too.
     until("it has subscribed", || {
-        // Feeds do not all begin at once.
+        // The starts of feeds are staggered.
         clock.advance(Duration::from_millis(1));
         feed.status().fetches > 0
     })
@@ -79,14 +79,14 @@ async fn subscribed_by(
     (ingest, key)
 }
 
-/// The key that the producer was told last.
+/// Returns the key last sent to the producer.
 fn key_told(upstream: &Upstream) -> String {
     let asked = upstream.requests().pop().unwrap();
     let (_, key) = asked.split_once("https://me.example/siri/inbox/siri?key=").unwrap();
     key.split('<').next().unwrap().to_owned()
 }
 
-/// How often the producer was asked for something.
+/// Returns the number of requests that contain a text.
 fn asked_for(upstream: &Upstream, what: &str) -> usize {
     upstream.requests().iter().filter(|asked| asked.contains(what)).count()
 }
@@ -98,26 +98,26 @@ fn status_of(started: &str) -> String {
 
 const STARTED: &str = "2026-11-20T08:00:00Z";
 
-/// An announcement of news.
+/// Returns a notification of available data.
 fn ready() -> bytes::Bytes {
     xml("<DataReadyNotification><MessageIdentifier>m</MessageIdentifier></DataReadyNotification>")
         .into()
 }
 
-/// How often something was fetched that had been announced.
+/// Returns the number of fetches of announced data.
 fn fetched(upstream: &Upstream) -> usize {
     let requests = upstream.requests();
     requests.iter().filter(|asked| asked.contains("<DataSupplyRequest>")).count()
 }
 
-/// In how many seconds a feed is polled next.
+/// Returns the seconds until a feed's next poll.
 fn next_in(feed: &Feed, clock: &SimulatedClock) -> Option<u64> {
     feed.status()
         .next_poll
         .map(|at| at.duration_since(clock.wall_time()).as_millis().div_ceil(1_000) as u64)
 }
 
-/// Whether a feed has come to so many agreements.
+/// Returns a condition: the feed has subscribed `times` times.
 fn has_agreed(feed: &Arc<Feed>, times: u64) -> impl Fn() -> bool {
     let feed = Arc::clone(feed);
     move || feed.status().outcomes.iter().any(|(name, n)| name == "subscribed" && *n == times)

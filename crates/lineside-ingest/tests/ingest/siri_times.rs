@@ -1,4 +1,5 @@
-//! The times of a journey are the same by SIRI as by GTFS-Realtime, whose readers carry delays on by themselves.
+//! Test that the times of a journey in SIRI equal those in GTFS-Realtime, whose consumers propagate delays by
+//! themselves.
 
 use lineside_formats::{
     gtfs_rt::{
@@ -20,10 +21,10 @@ use crate::{
     support::*,
 };
 
-/// When trip T18 is planned at each of its calls, where it does not wait: seconds after eight.
+/// Scheduled times of trip T18 at each of its calls, which have no dwell time: seconds after eight.
 const PLANNED: [i64; 4] = [0, 300, 600, 900];
 
-/// What an update says about one call: its number, and its delays at arrival and departure.
+/// A reported call: its index, relationship, and delays at arrival and departure.
 type Report = (usize, ScheduleRelationship, Option<i32>, Option<i32>);
 
 fn trip_update(reports: &[Report]) -> FeedEntity {
@@ -43,11 +44,11 @@ fn trip_update(reports: &[Report]) -> FeedEntity {
     entity
 }
 
-/// Arrival and departure at each call, seconds after eight; `None` for a call that is left out.
+/// Arrival and departure at each call in seconds after eight; `None` for a skipped call.
 type Times = Vec<Option<[i64; 2]>>;
 
-/// The times that a reader of the exported GTFS-Realtime finds: delays apply to later calls, and calls before the first
-/// report or without data run as planned, as far as times do not run backwards.
+/// Returns the times that a consumer of the exported GTFS-Realtime computes: delays apply to later calls, and calls
+/// before the first report or without data run as scheduled, as far as times do not decrease.
 fn read_gtfs_rt(world: &World) -> Times {
     let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::TripUpdates).unwrap();
     let (message, _) = decode_message(export.bytes, &FeedMessageLimits::default()).unwrap();
@@ -90,7 +91,7 @@ fn read_gtfs_rt(world: &World) -> Times {
     times
 }
 
-/// The times that a reader of the exported SIRI finds: of what is over or expected, else the planned ones.
+/// Returns the times that a consumer of the exported SIRI computes: actual or expected ones, else aimed ones.
 fn read_siri(world: &World) -> Times {
     let journey = only_journey(world);
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
@@ -110,7 +111,7 @@ fn read_siri(world: &World) -> Times {
     calls.map(|call| (call.cancellation != Some(true)).then(|| read(call))).collect()
 }
 
-/// The same without the arrival at the first call and the departure at the last, which only GTFS-Realtime has.
+/// Removes the arrival at the first call and the departure at the last, which only GTFS-Realtime has.
 fn without_ends(mut times: Times) -> Times {
     for (call, [from, to]) in [(0, [1, 0]), (3, [0, 1])] {
         if let Some(times) = &mut times[call] {

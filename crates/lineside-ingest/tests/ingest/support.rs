@@ -1,4 +1,4 @@
-//! A small city, messages about it, and a client that believes what it is told.
+//! Test helpers: a small city, messages about it, and a client that applies all messages.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,8 @@ use serde_json::Value;
 /// Wednesday 4 March 2026, 08:00 in Paris.
 pub(crate) const EIGHT: i64 = 1_772_607_600;
 
-/// Two routes and a repeated one; trips every ten minutes; stops a kilometer apart, so that a ride crosses cells.
+/// Returns two routes and a frequency-based one; trips every ten minutes; stops a kilometer apart, so that a trip
+/// crosses cells.
 pub(crate) fn city(version: u32) -> String {
     let mut text = String::from(
         "# agency.txt
@@ -91,7 +92,7 @@ pub(crate) fn timetable(version: u32) -> Timetable {
     let mut files = TextFiles::from_sections(&city(version));
     let (timetable, problems) =
         gtfs::load_timetable(&mut files, &gtfs::DatasetLimits::default()).unwrap();
-    // Only the stop at 0, 0 is wrong.
+    // Only the stop at 0, 0 is invalid.
     assert!(problems.total_count() <= 2, "{:?}", problems.retained_problems());
     timetable
 }
@@ -112,7 +113,7 @@ pub(crate) fn feed(id: &str) -> FeedId {
     FeedId::new(id).unwrap()
 }
 
-/// The trip that leaves the first stop at 08:00 and its neighbors: number 18 in [`city`].
+/// The number of the trip that leaves the first stop at 08:00, in [`city`].
 pub(crate) const EIGHT_TRIP: u32 = 18;
 
 pub(crate) fn trip(id: impl Into<String>) -> TripDescriptor {
@@ -133,7 +134,7 @@ pub(crate) fn vehicle(id: &str, trip_id: Option<&str>, lat: f32, lon: f32, at: i
     }
 }
 
-/// A trip update that is `delay` seconds late from the call with that sequence on.
+/// Returns a trip update with a `delay` in seconds from the call with a sequence on.
 pub(crate) fn update(trip_id: &str, sequence: u32, delay: i32) -> FeedEntity {
     let event = StopTimeEvent { delay: Some(delay), ..Default::default() };
     FeedEntity {
@@ -210,7 +211,7 @@ impl World {
         self.clock.wall_time()
     }
 
-    /// Applies a message whose time is the present.
+    /// Applies a message with the present as its timestamp.
     pub(crate) fn apply(
         &mut self,
         feed: &str,
@@ -224,7 +225,7 @@ impl World {
         self.hub.open_session(Arc::new(Deaf), SessionLimits::default())
     }
 
-    /// The changes of a channel's state as it is now.
+    /// Returns the current state of a channel.
     pub(crate) fn state_of(&self, channel: &str) -> Held {
         let channel = Channel::parse_name(channel).unwrap();
         let key = self.channels.resolve_channel(&channel).unwrap();
@@ -236,7 +237,7 @@ impl World {
     }
 }
 
-/// These tests pull when they like.
+/// A listener that ignores signals: these tests pull on their own.
 #[derive(Debug)]
 pub(crate) struct Deaf;
 
@@ -244,7 +245,7 @@ impl Listener for Deaf {
     fn signal(&self) {}
 }
 
-/// What a client holds of one channel.
+/// A client's records of one channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
     pub(crate) records: BTreeMap<(String, String, String), Value>,
@@ -253,7 +254,7 @@ pub(crate) struct Held {
 static PUBLICATIONS_SEEN: AtomicU64 = AtomicU64::new(0);
 
 impl Held {
-    /// Applies a message as the protocol has it, and checks its form.
+    /// Applies a message by the protocol and checks its form.
     pub(crate) fn apply(&mut self, data: &[u8]) -> Value {
         PUBLICATIONS_SEEN.fetch_add(1, Ordering::Relaxed);
         assert!(data.len() <= lineside_ingest::limits::MESSAGE_BYTES_MAX, "{} bytes", data.len());
@@ -283,7 +284,7 @@ impl Held {
         message
     }
 
-    /// The ids of a kind, in order.
+    /// Returns the ids of a kind, in order.
     pub(crate) fn ids(&self, kind: &str) -> Vec<&str> {
         self.records.keys().filter(|key| key.1 == kind).map(|key| key.2.as_str()).collect()
     }
@@ -300,7 +301,7 @@ pub(crate) struct Client {
     pub(crate) held: Held,
     pub(crate) position: Option<Position>,
     pub(crate) ended: bool,
-    /// Publications since the last look, states left out.
+    /// Publications since the last check, without states.
     pub(crate) heard: Vec<Value>,
 }
 
@@ -318,14 +319,14 @@ impl Client {
         client
     }
 
-    /// Goes away and comes back with what it holds. Whether it is to be given all that came after that.
+    /// Reconnects with the current position. Returns true if the session was recovered.
     pub(crate) fn resume(&mut self, world: &World) -> bool {
         self.session = world.session();
         self.ended = false;
         self.session.subscribe(&self.channel, self.position).unwrap().recovered
     }
 
-    /// Takes up to `most` deliveries.
+    /// Applies up to `most` deliveries.
     pub(crate) fn pull(&mut self, most: usize) {
         for _ in 0..most {
             let Some(delivery) = self.session.next_delivery() else { return };

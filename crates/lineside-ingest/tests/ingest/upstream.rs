@@ -1,4 +1,4 @@
-//! A producer on a loopback socket that answers as it is told.
+//! Test helper: a producer on a loopback socket with configurable replies.
 
 use std::{
     net::SocketAddr,
@@ -17,17 +17,17 @@ const DRIP_INTERVAL: Duration = Duration::from_millis(20);
 /// What the producer does with a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// These bytes, head and all, then the end of the connection.
+    /// Sends these bytes, including the head, and closes the connection.
     Bytes(Vec<u8>),
-    /// These bytes, then silence.
+    /// Sends these bytes, then nothing.
     ThenHang(Vec<u8>),
     /// The first bytes at once, then one byte of the rest each 20 ms.
     Drip(Vec<u8>, Vec<u8>),
     /// The end of the connection at once.
     HangUp,
-    /// One of these after the other, heads and all; the last one again and again.
+    /// Sends one of these replies after the other, including heads; repeats the last one.
     InTurn(Vec<Vec<u8>>),
-    /// 304 where the request has this entity tag, else the bytes.
+    /// Sends 304 if the request has this entity tag, else the bytes.
     Conditional(&'static str, Vec<u8>),
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Answer {
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     answer: Arc<Mutex<Answer>>,
-    /// The requests so far: heads in lower case, then what was sent.
+    /// The requests so far: heads in lower case, followed by bodies.
     requests: Arc<Mutex<Vec<String>>>,
 }
 
@@ -96,7 +96,7 @@ impl Upstream {
         let sent = head.clone() + std::str::from_utf8(&sent).unwrap();
         self.requests.lock().unwrap().push(sent);
         let answer = self.next();
-        // The client may have given up already; that is its right.
+        // The client may have given up already.
         match answer {
             Answer::Bytes(bytes) => {
                 let _ = socket.write_all(&bytes).await;
@@ -127,7 +127,7 @@ impl Upstream {
     }
 }
 
-/// A whole answer with its length.
+/// Returns a reply with its content length.
 pub(crate) fn http(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut out = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
     for header in headers {
@@ -140,7 +140,7 @@ pub(crate) fn http(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An answer whose body ends with the connection.
+/// Returns a reply whose body ends with the connection.
 pub(crate) fn unmeasured(headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut out = String::from("HTTP/1.1 200 OK\r\nconnection: close\r\n");
     for header in headers {

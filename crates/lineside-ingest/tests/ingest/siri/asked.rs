@@ -1,4 +1,4 @@
-//! Which records an answer has, and what references mean.
+//! Tests of the selection of records for an answer, and of resolving references.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn who_was_told_hears_only_of_what_changed_since_in_as_many_parts_as_it_takes() 
     all.dedup();
     assert_eq!(all.len(), 6);
     assert_eq!(told(&world, at, 4), (vec![], at, false));
-    // The same again is no news; another delay of one is.
+    // Identical updates are no news; another delay of one is.
     world.apply("city-trips", updates(60));
     assert_eq!(told(&world, at, 4), (vec![], at, false));
     let mut some = updates(60);
@@ -90,7 +90,7 @@ fn a_reference_is_to_what_one_network_has_or_names_its_feed() {
     assert_eq!(ask(1, RefKind::Stop, "city:nowhere"), Err(RefError::Unknown));
     assert_eq!(ask(1, RefKind::Operator, "a"), city("a"));
     assert_eq!(ask(1, RefKind::Stop, "town:C"), Err(RefError::Unknown));
-    // A network without a timetable may come to know the line.
+    // A network without a timetable may learn of the line later.
     let later = ResolvedRef { feed: None, id: "R9".into() };
     assert_eq!(ask(2, RefKind::Line, "R9"), Ok(later.clone()));
     let is_known =

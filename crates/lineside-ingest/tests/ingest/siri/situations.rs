@@ -1,4 +1,4 @@
-//! Situations, those that are over among them.
+//! Tests of situations, including closed ones.
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
     };
     assert_eq!(told(&world, at, &stop("B")).0.len(), 1);
     assert!(told(&world, at, &stop("D")).0.is_empty());
-    // It ends when it was gone.
+    // The situation ends at its removal.
     let state = world.network.state();
     let service = SiriOutput::SituationExchange;
     let mut elements = SiriElements::default();
@@ -78,7 +78,7 @@ fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
         .push_record(&state, select_new_records(&state, service, &all, EIGHT, at, 1).records[0]);
     let periods = &elements.situations[0].validity_periods;
     assert_eq!(after(periods[0].end_time), Some(60));
-    // What comes back is open again, and what is gone for long is forgotten.
+    // An alert that returns is open again, and one removed long ago is forgotten.
     world.apply("city-alerts", vec![one("a"), one("b")]);
     assert_eq!(told(&world, then, &all).0, [("a".into(), false)]);
     world.apply("city-alerts", vec![one("a")]);

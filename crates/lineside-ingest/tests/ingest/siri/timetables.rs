@@ -1,4 +1,4 @@
-//! Journeys as estimated timetables tell them.
+//! Tests of journeys in estimated timetables.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn a_journey_has_the_plan_and_what_is_expected_of_it() {
     let calls = &journey.estimated_calls;
     assert_eq!(refs(calls), ["C1", "B", "D", "A"]);
     assert_eq!(calls.iter().map(|call| call.order).collect::<Vec<_>>(), [1, 2, 3, 4].map(Some));
-    // Where a journey begins nothing arrives, where it ends nothing departs. A delay is not carried back.
+    // A journey has no arrival at its first stop and no departure at its last. Delays are not propagated back.
     let late = |at: i64| (Some(at), Some(at + 120));
     assert_eq!(arrivals(calls), [(None, None), late(300), late(600), late(900)]);
     assert_eq!(departures(calls), [(Some(0), None), late(300), late(600), (None, None)]);
@@ -54,7 +54,8 @@ fn what_is_over_when_the_data_were_made_is_recorded() {
     world.clock.advance(minutes(8));
     world.apply("city-trips", vec![update("T18", 20, 120)]);
     let journey = journey(&world);
-    // At 08:08 it has left the second stop at 08:07; that it left the first, whose time has passed, nobody said when.
+    // At 08:08 the vehicle has left the second stop at 08:07; its departure from the first stop, whose time has passed,
+    // was not reported.
     assert_eq!(refs(&journey.recorded_calls), ["C1", "B"]);
     assert_eq!(refs(&journey.estimated_calls), ["D", "A"]);
     let [first, second] = &journey.recorded_calls[..] else { panic!("two calls") };
@@ -100,7 +101,7 @@ fn cancelled_journeys_and_calls_say_so_and_expect_nothing() {
     assert_eq!(skips.cancellation, None);
     let cancelled: Vec<_> = skips.estimated_calls.iter().map(|call| call.cancellation).collect();
     assert_eq!(cancelled, [None, None, Some(true), None]);
-    // The stop after the one that is left out is as late as the one before.
+    // The stop after the skipped one is as late as the one before.
     let last = skips.estimated_calls.last().unwrap();
     assert_eq!(last.expected_arrival_time.map(SiriTime::as_seconds), Some(EIGHT + 1200 + 900 + 60));
 }
@@ -165,7 +166,7 @@ fn an_extra_journey_has_a_code_and_its_own_calls() {
         departures(&journey.estimated_calls),
         [(Some(30), Some(60)), (Some(200), Some(300)), (None, None)]
     );
-    // For the end of the journey nobody planned a time, so it is aimed at when it is expected.
+    // No time is planned for the end of the journey, so the aimed time equals the expected one.
     assert_eq!(arrivals(&journey.estimated_calls)[2], (Some(600), Some(600)));
     assert_eq!(journey.estimated_calls[2].arrival_status, Some(CallStatus::OnTime));
 }
@@ -182,9 +183,9 @@ fn without_a_timetable_what_the_feed_says_is_told() {
     assert_eq!(journey.line_ref.as_deref(), Some("R1"));
     assert_eq!(journey.journey_ref().unwrap(), "T18");
     assert_eq!(journey.is_complete_stop_sequence, Some(false));
-    // The schema wants the name of a direction.
+    // The schema requires the name of a direction.
     assert_eq!(journey.direction_ref.as_deref(), Some("unknown"));
-    // A delay of a time that is not known is not a time.
+    // A delay without a scheduled time does not give a time.
     assert_eq!(arrivals(&journey.estimated_calls), [(None, None)]);
 }
 
@@ -197,7 +198,7 @@ fn what_has_no_day_and_what_has_no_stop_is_told_as_the_schema_can() {
     let journey = journey(&world);
     assert_eq!(journey.framed_vehicle_journey_ref, None);
     assert_eq!(journey.dated_vehicle_journey_ref.as_deref(), Some("T18"));
-    // Of the stop only the number in the journey is known.
+    // Only the stop's number within the journey is known.
     assert!(journey.estimated_calls.is_empty() && journey.recorded_calls.is_empty());
     world.apply("city-vehicles", vec![vehicle("7", Some("T18"), 48.87, 2.34, EIGHT)]);
     let monitored = activity(&world).monitored_vehicle_journey.unwrap();

@@ -1,4 +1,4 @@
-//! Vehicles, and what is said of the journeys that they are on.
+//! Tests of vehicles and the data about their journeys.
 
 use super::*;
 

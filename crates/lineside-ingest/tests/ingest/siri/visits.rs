@@ -1,4 +1,4 @@
-//! Visits of stops, beside the boards of the same stops.
+//! Tests of stop visits, compared with the boards of the same stops.
 
 use super::*;
 
@@ -134,7 +134,7 @@ fn visits_from_later_on_are_as_old_as_what_is_said_is_now() {
     assert_eq!(after(expected), Some(1_800 + 120));
 }
 
-/// What every board says, SIRI says too, also when what it is made from has grown old.
+/// Checks that SIRI contains everything that each board shows, even if the data are old.
 #[test]
 fn expected_departures_are_those_of_the_boards() {
     for age in [0, 19, 21] {

@@ -1,4 +1,4 @@
-//! Deliveries as XML, as they are kept beside the tests.
+//! Tests of deliveries as XML against golden files.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn message(delivery: ServiceDelivery) -> SiriMessage {
     }
 }
 
-/// What a delivery of one service begins with.
+/// Returns the head of a delivery.
 fn head() -> DeliveryHead {
     DeliveryHead {
         version: Some("2.0".into()),
@@ -19,8 +19,8 @@ fn head() -> DeliveryHead {
     }
 }
 
-/// The message, an element a line, after a look that it reads as it was meant. It is what the schema of SIRI wants, which
-/// the tests of the whole server hold it against.
+/// Compares a message with its golden file, one element per line, after checking that decoding it yields the same
+/// message. The tests of the whole server validate the files against the SIRI schema.
 fn told(name: &str, delivery: ServiceDelivery) {
     let response_timestamp = head().response_timestamp;
     let message = message(ServiceDelivery { response_timestamp, ..delivery });
@@ -39,7 +39,7 @@ fn one_of_each_as_xml() {
     let mut late = update("T18", 20, 120);
     said(&mut late).stop_time_update[0].departure.as_mut().unwrap().uncertainty = Some(600);
     world.apply("city-trips", vec![late]);
-    // The schema takes no other ids than names of XML.
+    // The schema accepts only XML names as ids.
     let mut on = vehicle("4-1", Some("T18"), 48.87, 2.34, EIGHT + 470);
     on.vehicle.as_mut().unwrap().current_stop_sequence = Some(30);
     world.apply("city-vehicles", vec![on]);

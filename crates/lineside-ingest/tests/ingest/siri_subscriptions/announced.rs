@@ -1,4 +1,4 @@
-//! What producers announce, and are then asked for.
+//! Tests of data that producers announce and are then asked for.
 
 use super::*;
 
@@ -22,7 +22,7 @@ async fn what_is_announced_is_fetched_page_by_page() {
     assert_eq!(fetched(&upstream), 2);
     let asked = upstream.requests().pop().unwrap();
     assert!(asked.contains("<ConsumerRef>hunter2</ConsumerRef>"), "{asked}");
-    // What comes by itself is put to it.
+    // A direct delivery is merged.
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
     until("what was brought is known, too", || trips(&ingest) == ["A", "B", "C"]).await;
     ingest.shut_down().await;
@@ -32,7 +32,7 @@ async fn what_is_announced_is_fetched_page_by_page() {
 async fn what_is_announced_again_and_again_is_fetched_once() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
-    // It may be asked once a minute, and the subscription has taken the first.
+    // The rate is one request per minute, and the subscription has used the first.
     let feed = FeedConfig {
         rate: RequestRate::parse("1/min").ok(),
         ..subscriber(&upstream.url("/siri"), vec![SiriService::Timetables])
@@ -50,7 +50,7 @@ async fn what_is_announced_again_and_again_is_fetched_once() {
         trips(&ingest) == ["A"]
     })
     .await;
-    // Whatever waits is read before the next one is.
+    // Waiting deliveries are read before the next ones.
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("what was brought is known", || trips(&ingest) == ["A", "B"]).await;
     clock.advance(Duration::from_secs(70));

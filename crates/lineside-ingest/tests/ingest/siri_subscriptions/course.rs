@@ -1,4 +1,4 @@
-//! When a producer is asked again: renewals, silence, and subscriptions that end.
+//! Tests of a subscription's lifecycle: renewal, silence and termination.
 
 use super::*;
 
@@ -90,7 +90,7 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     until("it is to be asked again", || next_in(&feed, &clock) == Some(15)).await;
     clock.advance(Duration::from_secs(15));
     until("it is asked again", has_agreed(&feed, 2)).await;
-    // It tells all that there is in parts, of which none is the last one by its own word.
+    // The producer sends all data in parts without marking the last one.
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("the first part is known", || trips(&ingest) == ["A", "B"]).await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
@@ -120,7 +120,7 @@ async fn the_end_of_one_of_several_services_is_heard_whenever_it_comes() {
         until("it has agreed", has_agreed(&feed, agreements)).await;
         until("nothing else is planned", || next_in(&feed, &clock) == Some(130)).await;
         clock.advance(Duration::from_secs(after));
-        // Who delivers is asked again soon.
+        // A producer that delivers is asked again soon.
         inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
         until("the delivery is known", || next_in(&feed, &clock) == Some(130)).await;
         inbox.accept_delivery(&key, over(service).into()).unwrap();
@@ -145,7 +145,7 @@ async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
     for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
         until("it has agreed", has_agreed(&feed, agreements)).await;
         until("nothing else is planned", || next_in(&feed, &clock) > Some(100)).await;
-        // It says so more than once.
+        // The producer repeats the notification.
         inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
         inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
         until("it is left alone for a while", || next_in(&feed, &clock) == Some(wait)).await;
@@ -230,7 +230,7 @@ async fn a_renewal_that_fails_is_tried_again_after_a_while() {
         .unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::HangUp);
-    // Half of its time is over, and it was heard of since.
+    // Half of its time is over, and there was a sign of life since.
     clock.advance(Duration::from_secs(125));
     until("it is asked again", || feed.status().failures > 0).await;
     let left = || feed.status().next_poll.map(|at| at.duration_since(clock.wall_time()));

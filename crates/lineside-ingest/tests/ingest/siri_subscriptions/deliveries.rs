@@ -1,4 +1,4 @@
-//! What producers bring, and what is known by it.
+//! Tests of deliveries and the data from them.
 
 use super::*;
 
@@ -21,7 +21,7 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("the second one is put to it", || trips(&ingest) == ["A", "B"]).await;
     assert_eq!(upstream.requests().len(), 1, "nobody was asked");
-    // What it brings counts as answers, also for what is remembered of it.
+    // Deliveries count as polls, also in the archive.
     let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 100 };
     let polls = || ingest.archive().list_polls(feed.id(), all).unwrap();
     until("what it brought is remembered", || polls().len() == 3).await;
@@ -55,7 +55,7 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     until_failed(&feed, FailureCode::Truncated).await;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("what came before is still known", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
-    // As after a failed poll, and not after the hours for which a subscription is good.
+    // As after a failed poll, and not after the hours until the renewal.
     let next = || {
         let status = feed.status();
         status.next_poll.map(|at| at.unix_seconds() - jiff::Timestamp::now().as_second())
@@ -63,12 +63,12 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     until("it is asked again soon", || next().is_some_and(|seconds| seconds < 60)).await;
     ingest.poll_now("siri").await.unwrap();
     until("it has agreed again", has_agreed(&feed, 2)).await;
-    // A producer that takes it for the same subscription goes on with what changes.
+    // A producer that considers it the same subscription continues with changes.
     let (c, d) = (journey("C", ""), journey("D", ""));
     inbox.accept_delivery(&key, timetables(&c, false).into()).unwrap();
     until("the change is known", || trips(&ingest).len() == 6).await;
     clock.advance(Duration::from_secs(61));
-    // After each delivery it is looked what is over.
+    // Each delivery triggers a check for expired entities.
     inbox.accept_delivery(&key, timetables(&d, false).into()).unwrap();
     inbox.accept_delivery(&key, timetables(&journey("E", ""), false).into()).unwrap();
     until("nothing is forgotten", || trips(&ingest).concat() == "ABCDEXYZ").await;
@@ -108,7 +108,7 @@ async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
     let both = journey("A", "") + &journey("B", "");
     inbox.accept_delivery(&key, timetables(&both, false).into()).unwrap();
     until("the delivery is known", || trips(&ingest).concat() == "AB").await;
-    // The new subscription knows by the status that there was something before.
+    // The new subscription sees from the status that there were data before.
     let feed = ingest.find_feed("siri").unwrap();
     until("the status counts both", || feed.status().entities == 2).await;
     let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);

@@ -1,4 +1,4 @@
-//! Who has a way in, and what nobody is told of it.
+//! Tests of access to the inbox, and of redacted secrets.
 
 use super::*;
 
@@ -8,7 +8,7 @@ async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
     let (ingest, key) = subscribed(&upstream, &clock()).await;
     let asked = upstream.requests().remove(0);
     assert!(asked.contains("<RequestorRef>hunter2</RequestorRef>"), "{asked}");
-    // A producer repeats who has subscribed, and to what, in each delivery.
+    // A producer echoes the subscriber and the subscription in each delivery.
     let repeated = |name: &str| {
         let (_, rest) = asked.split_once(&format!("<{name}>")).unwrap();
         rest.split_once("</").unwrap().0
@@ -128,7 +128,7 @@ async fn a_subscription_that_is_refused_is_told_without_its_key() {
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
-    // The status follows what readers see.
+    // The status follows the readers' data.
     let is_told = || {
         let status = feed.status();
         let problem = status.problems.retained_problems().first();
