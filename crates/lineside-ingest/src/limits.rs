@@ -38,11 +38,11 @@ pub(crate) const PROBE_BYTES: usize = 4096;
 pub(crate) const HASHED_AT_ONCE_MAX: usize = 4 << 20;
 /// Maximum interval between polls of a failing feed.
 pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(5 * 60);
-/// Maximum number of polls that are skipped because a producer declares its reply fresh.
+/// Maximum time for which a declared freshness is respected, in poll intervals.
 pub(crate) const FRESH_POLLS_MAX: u32 = 10;
-/// Maximum time for which a declared freshness is respected, unless the configured interval is longer.
+/// Maximum time for which a declared freshness is respected, unless the poll interval is longer.
 pub(crate) const FRESH_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// Maximum `Retry-After` respected, if the poll interval is shorter.
+/// Maximum `Retry-After` that is respected, if [`FRESH_POLLS_MAX`] poll intervals are shorter.
 pub(crate) const RETRY_AFTER_LEAST_MAX: Duration = Duration::from_secs(60 * 60);
 /// Interval between the first polls of feeds on one host, shortened if they would not fit into a poll interval.
 pub(crate) const START_GAP_OF_HOST: Duration = Duration::from_millis(250);

@@ -56,9 +56,9 @@ impl Snapshot {
     /// Returns the modification time of bytes received `now`, given the source's `said` time; `None` means the time of
     /// receipt.
     ///
-    /// A client that requests by date alone would be told that its bytes are current unless the new bytes have a later
-    /// date than those `before`, in whole seconds of HTTP: so a date that stays the same, decreases or is in the future
-    /// is ignored.
+    /// A client that requests by date alone would get `304 Not Modified` unless the new bytes have a later date than
+    /// those `before`, in whole seconds of HTTP: so a date that stays the same, decreases or is in the future is
+    /// ignored.
     pub(crate) fn changed_at(
         said: Option<UnixMillis>,
         now: UnixMillis,

@@ -128,7 +128,7 @@ impl NetworkState {
             (format_gtfs_date(date), start.map_or_else(SmolStr::default, format_gtfs_time));
         let key =
             TripKey { trip_id: query.trip_id, start_date: &start_date, start_time: &start_time };
-        // As on boards: a cancellation remains valid, outdated predictions do not.
+        // Boards do the same: a cancellation remains valid, outdated predictions do not.
         let said = find_run_update(self, key, now)
             .filter(|said| !said.is_out_of_date(now) || is_trip_cancelled(said.update));
         if let Some(said) = said.as_ref().filter(|said| is_extra_trip(&said.update.trip)) {

@@ -1,5 +1,4 @@
-//! Two timelines of a feed: the source's replies and the content served to clients. Together they show who caused an
-//! outage.
+//! Timelines of a feed: the source's replies and the content served. Together they show who caused an outage.
 
 use lineside_sync::UnixMillis;
 
@@ -215,8 +214,7 @@ impl StripBuilder {
         extend_strip(&mut self.serving, from, until, of_serving, counted);
     }
 
-    /// Appends a period during which the server did not run, and forgets the known states: they do not hold for the
-    /// next run.
+    /// Appends a period during which the server did not run. Known states do not hold for the next run.
     fn put_off(&mut self, from: UnixMillis, until: UnixMillis) {
         if from < until {
             self.known = None;
@@ -226,8 +224,7 @@ impl StripBuilder {
     }
 }
 
-/// Returns the parts of a period during which the server ran, in order. A minute during which it ran at all counts as a
-/// whole.
+/// Returns the parts of a period during which the server ran, in order; a minute with any run counts as a whole.
 fn watched_spans(
     lives: &[ServerRun],
     start: UnixMillis,

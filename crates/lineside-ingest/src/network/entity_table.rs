@@ -320,8 +320,7 @@ impl EntityTable {
             Some(known) => Some(std::mem::replace(known, slot)),
             None => entities.insert(SmolStr::new(raw.entity_id()), slot),
         };
-        // A full message removes unseen records at its end; a partial one must remove those that the entity no longer
-        // contains.
+        // A full message removes unseen records at its end; a partial one must remove those missing in the entity.
         if let Some(before) = before.filter(|_| differential) {
             for &item in before.held.items() {
                 self.remove_unless_seen(item, poll);

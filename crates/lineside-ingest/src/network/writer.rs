@@ -91,11 +91,7 @@ impl NetworkWriter {
         self.apply_snapshot_with_health(feed, body, now, |_| None)
     }
 
-    /// Applies a message like [`apply_snapshot`](NetworkWriter::apply_snapshot); `judge` returns the feed's status for
-    /// that many records, which is published too.
-    ///
-    /// # Errors
-    /// As [`apply_snapshot`](NetworkWriter::apply_snapshot).
+    /// Applies a message; `judge` returns the feed's status for that many records, which is published too.
     pub fn apply_snapshot_with_health(
         &mut self,
         feed: &str,

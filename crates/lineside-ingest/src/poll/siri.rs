@@ -102,14 +102,13 @@ impl SiriState {
         self.request_full_state();
     }
 
-    /// Returns true if the entities are a part of the first answer: the rest may be in pages to come and must not be
-    /// removed.
+    /// Returns true if the entities are a part of the first answer: entities on the pages to come must not be removed.
     fn is_gathering_pages(&self) -> bool {
         self.pages > 0 && !self.is_whole
     }
 
-    /// Records a page. After the last one, entities that the answer did not contain are removed, unless answers contain
-    /// only changes: then the rest follows with the next answer.
+    /// Records a page. After the last one, entities that were not repeated are removed, provided that the answer
+    /// contained all data.
     fn advance_page(&mut self, has_next: bool, answers_changes: bool) {
         if has_next && self.pages < PAGES_MAX {
             self.pages += 1;
@@ -208,8 +207,7 @@ impl FeedPoller {
             || self.has_other_schedule()
     }
 
-    /// Returns true if the current entities were made with another schedule than the present one, which gives time zone
-    /// and scheduled calls.
+    /// Returns true if the current entities were made with another schedule than the present one.
     fn has_other_schedule(&self) -> bool {
         self.siri.read_with.as_ref().is_some_and(|read_with| *read_with != self.schedule_version())
     }

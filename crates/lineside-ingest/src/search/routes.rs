@@ -11,7 +11,7 @@ const LINE_WORDS: [&str; 6] = ["line", "route", "linie", "ligne", "linje", "line
 pub(super) struct RouteQuery {
     /// All words of the query.
     words: Vec<String>,
-    /// The words without a generic word or a mode.
+    /// The words that are neither generic nor the name of a mode.
     name: Vec<String>,
     mode: Option<RouteMode>,
     /// A number after a letter for a mode, as in T1.

@@ -73,8 +73,7 @@ impl PlannedCall<'_> {
         self.aimed.departure.or(self.aimed.arrival)
     }
 
-    /// Returns the departure that a timetable or the feed plans. An aimed time that only equals the expected one
-    /// changes with it.
+    /// Returns the departure planned by a timetable or the feed, not one that only equals the expected departure.
     pub(super) fn planned_departure(&self) -> Option<i64> {
         self.aimed.departure.filter(|_| !self.is_aimed_as_expected)
     }
@@ -403,8 +402,7 @@ impl CallEncoder<'_> {
         call
     }
 
-    /// Returns true if the call is the first one, without an arrival, and true if it is the last one, without a
-    /// departure.
+    /// Returns true if the journey begins with the call, which has no arrival, and true if it ends there.
     fn find_ends(&self, calls: &[PlannedCall<'_>], index: usize) -> (bool, bool) {
         let PlannedCall { aimed, expected, .. } = &calls[index];
         let arrives = aimed.arrival.or(expected.arrival).is_some();
@@ -508,7 +506,7 @@ fn is_inaccurate(planned: &PlannedCall<'_>) -> bool {
     events.flatten().any(|event| event.uncertainty.is_some_and(|it| it >= INACCURATE_SECONDS))
 }
 
-/// Returns the status of a call's time: no report without an expected time, and none without an aimed time to compare.
+/// Returns the status of a call's time: "no report" without an expected time, and `None` without an aimed time.
 fn call_status(aimed: Option<i64>, expected: Option<i64>, is_off: bool) -> Option<CallStatus> {
     if is_off {
         return Some(CallStatus::Cancelled);

@@ -252,7 +252,7 @@ fn extra_calls_say_so_and_what_is_left_out_of_the_plan_is_cancelled() {
     check(0, &[("C1", 0), ("B", 5), ("D", 10), ("A", 15)], &["C1", "B", "D", "A"]);
     check(0, &[("C1", 0), ("B", 5), ("N", 8), ("D", 10), ("A", 15)], &["C1", "B", "+N", "D", "A"]);
     check(0, &[("C1", 0), ("N", 8), ("A", 15)], &["C1", "+N", "-B", "-D", "A"]);
-    // Of a stop visited twice, one visit is extra so that most of the schedule is matched.
+    // A stop visited twice has one extra visit, chosen so that most of the schedule is matched.
     check(0, &[("C1", 0), ("A", 3), ("B", 5), ("D", 10), ("A", 15)], &["C1", "+A", "B", "D", "A"]);
     // Another platform of the station is the same call.
     check(0, &[("C2", 0), ("B", 5), ("D", 10)], &["C2", "B", "D", "-A"]);

@@ -55,7 +55,7 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     until_failed(&feed, FailureCode::Truncated).await;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("what came before is still known", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
-    // As after a failed poll, and not after the hours until the renewal.
+    // The delay is that after a failed poll, not the hours until the renewal.
     let next = || {
         let status = feed.status();
         status.next_poll.map(|at| at.unix_seconds() - jiff::Timestamp::now().as_second())

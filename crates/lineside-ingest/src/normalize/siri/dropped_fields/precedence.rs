@@ -96,7 +96,7 @@ pub(super) fn count_shadowed_fields(
             of.record_if_dropped("MonitoringRef", TOLD, is_lost);
             let is_at = |call: &SiriCall| call.stop_point_ref.is_some();
             let told = journey_calls(journey).filter(|(call, _)| match monitored {
-                // The monitored call may only name the stop that is monitored.
+                // A monitored call without a stop is mapped to the monitored stop.
                 Some(monitored) if std::ptr::eq(*call, monitored) => is_at(call),
                 _ => true,
             });
