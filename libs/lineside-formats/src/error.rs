@@ -22,7 +22,7 @@ struct ErrorInner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes are no zip archive, or its directory is damaged.
+    /// The bytes are not a zip archive, or its directory is damaged.
     NotAZip,
     /// There are no bytes, or only whitespace.
     Empty,
@@ -30,7 +30,7 @@ pub enum ErrorKind {
     Html,
     /// A limit is exceeded.
     TooLarge,
-    /// An archive that inflates far beyond its size, or whose entries overlap.
+    /// The archive inflates far beyond its size, or its entries overlap.
     Bomb,
     /// A required file is missing.
     MissingFile,

@@ -1,4 +1,4 @@
-//! HTTP/1.1 chunks (RFC 9112 §7.1).
+//! Decodes HTTP/1.1 chunks (RFC 9112 §7.1).
 
 use super::FramingError;
 

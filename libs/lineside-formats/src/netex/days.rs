@@ -18,7 +18,7 @@ const YEARS: RangeInclusive<i16> = 1900..=2199;
 /// The days of [`YEARS`].
 const DAYS: RangeInclusive<Day> = -25_567..=84_005;
 
-/// The range of days where a start or an end is missing; a timetable of another century is considered a fault.
+/// The bounds assumed for a missing start or end; a timetable of another century is considered a fault.
 pub(super) const OPEN: RangeInclusive<Day> = 10_957..=47_481;
 
 /// Parses a date, or the local date of a timestamp: `2024-05-01`, `2024-05-01T00:00:00+02:00`.

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Problem, Problems, body_prefix::looks_like_html};
 /// Number of leading bytes that are examined to recognize text.
 const LOOK_BYTES: usize = 1_024;
 
-/// A table that is being read.
+/// A reader of one table.
 pub struct TableReader<R> {
     splitter: CsvSplitter<R>,
     spec: &'static FileSpec,

@@ -1,4 +1,4 @@
-//! Trips.
+//! Trips and their patterns.
 
 use super::{IdIndex, PatternIdx, RouteIdx, ServiceIdx, ShapeIdx, TextId, Timetable, TripIdx, idx};
 
