@@ -134,7 +134,7 @@ impl MessageSink for XmlSink {
     }
 }
 
-/// References that are plain strings in JSON: to messages, to the objects of answers, and to a journey within its day.
+/// References that are plain strings in JSON: those of messages and their answers, and that of a journey within its day.
 const PLAIN_REFS: [&str; 9] = [
     "ProducerRef",
     "RequestorRef",

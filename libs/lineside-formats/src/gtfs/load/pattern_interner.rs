@@ -15,7 +15,7 @@ use crate::gtfs::{
 #[derive(Debug)]
 pub(super) struct PatternInterner {
     seed: u64,
-    /// Hash and number of each pattern.
+    /// Hash and number of each pattern, and of each profile.
     patterns: HashTable<(u64, u32)>,
     profiles: HashTable<(u64, u32)>,
     calls: Vec<PatternCall>,
