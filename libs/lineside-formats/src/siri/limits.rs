@@ -19,7 +19,7 @@ pub struct MessageLimits {
 impl MessageLimits {
     /// Deepest nesting of elements or of JSON; situations reach about 20.
     pub const DEPTH: usize = 100;
-    /// Retained problems of one journey, activity, visit or situation; further ones are only counted.
+    /// Maximum number of retained problems of one journey, activity, visit or situation; further ones are only counted.
     pub const PROBLEMS_PER_RECORD: usize = 20;
 }
 
