@@ -1,5 +1,4 @@
-//! Decodes a file with its header and records. Only one record of a list at a time is a JSON tree; all else is
-//! streamed.
+//! Decodes a file with its header and records. One record of a list at a time is a JSON tree; all else is streamed.
 
 use std::{collections::HashSet, fmt};
 
@@ -245,8 +244,7 @@ pub fn decode_file(
     Ok((GbfsFile { head, content }, reading.problems))
 }
 
-/// Returns the major version. Version 1.0 and some other files do not state theirs; times are strings only from version
-/// 3 on.
+/// Returns the major version. Version 1.0 and some other files state none; times are strings only from version 3 on.
 fn detect_major_version(document: &FileEnvelope<'_>) -> u8 {
     let is_text = |raw: &&RawValue| raw.get().starts_with('"');
     let said = document.version.and_then(|raw| raw.get().trim_matches('"').chars().next());
