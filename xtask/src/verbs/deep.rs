@@ -136,7 +136,7 @@ fn has_miri(tree: &Tree) -> bool {
     found
 }
 
-/// Searches undefined behavior and data races in the tests, on a simulated machine with weaker memory order.
+/// Searches the tests for undefined behavior and data races, on a simulated machine with weaker memory order.
 fn miri(tree: &Tree) -> anyhow::Result<()> {
     run(nightly(tree)
         .args(["miri", "test", "--locked", "--package", "lineside-sync"])
@@ -158,7 +158,7 @@ fn has_rust_src(tree: &Tree) -> bool {
     found
 }
 
-/// Searches data races in the tests on this machine.
+/// Searches the tests for data races on this machine.
 fn thread_sanitizer(tree: &Tree) -> anyhow::Result<()> {
     let host =
         output(Command::new("rustc").current_dir(&tree.root).args(["--print", "host-tuple"]))

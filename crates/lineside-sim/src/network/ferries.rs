@@ -129,7 +129,7 @@ impl WaterChart {
         let calls = marks
             .into_iter()
             .map(|(place, point)| {
-                // A line may pass the same water twice, so each berth is searched after the previous one.
+                // A line may pass the same water twice, so each berth is searched for after the previous one.
                 let rest = MeasuredLine::new(line.slice_between(from, line.total_length()));
                 from += rest.nearest_distance(point).0;
                 (place, from)

@@ -185,7 +185,7 @@ fn read_row<R: Read>(
             RowLength::Wrong => {}
         }
     }
-    // Rare features are searched once in the whole row.
+    // Rare features are searched for once in the whole row.
     let oddities = TextOddities::from_row(splitter);
     let texts = record.to_record_text();
     let mut spoiled = false;

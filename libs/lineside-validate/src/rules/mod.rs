@@ -47,7 +47,7 @@ type Field = (&'static str, &'static str);
 pub struct Rule<S: ?Sized + 'static, F: 'static> {
     /// The kinds that it reports: mostly one, or several if one pass finds them all.
     pub kinds: &'static [&'static NoticeKind],
-    /// The files that the rule needs. It is skipped if one of them is missing or unreliable.
+    /// The files that the rule relies on. It is skipped if one of them could not be read completely.
     pub files: &'static [F],
     /// Checks the subject and reports notices.
     pub check: fn(&S, &ValidationContext, &mut Notices),

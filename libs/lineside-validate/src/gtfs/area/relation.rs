@@ -110,7 +110,7 @@ impl AreaRelation {
 enum EdgePosition {
     Inside,
     Outside,
-    /// Along an edge of the other area.
+    /// Along an edge of the other area; `is_same_side` is true if both areas are on the same side of it.
     Edge {
         is_same_side: bool,
     },

@@ -72,7 +72,7 @@ impl BoundingBox {
 /// A point, in steps.
 type Place = (i32, i32);
 
-/// The lines of shapes, with boxes around their pieces.
+/// The lines of shapes, with boxes around groups of segments.
 #[derive(Debug, Default)]
 pub(super) struct ShapeIndex {
     places: Vec<Place>,

@@ -32,7 +32,7 @@ const PER_END: u64 = 30;
 /// The largest bound for a byte of any publication: a record may be as short as `<Quay/>`.
 pub const MEMORY_PER_BYTE_MAX: u64 = 44;
 
-/// The bytes in which the end of an element's name is searched: enough for any counted name and a prefix of that
+/// The bytes in which the end of an element's name is searched for: enough for any counted name and a prefix of that
 /// length.
 const NAME_BYTES: usize = 64;
 

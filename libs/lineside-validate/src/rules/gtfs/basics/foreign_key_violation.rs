@@ -34,7 +34,7 @@ fn check_foreign_keys(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices)
             if !leniency::is_followed(file.file_name(), field) {
                 continue;
             }
-            // A rule of its own checks references to GeoJSON zones.
+            // A separate rule checks references to GeoJSON zones.
             let parents: Option<Vec<_>> =
                 targets.iter().map(|target| parse_target(target)).collect();
             if let Some(parents) = parents {

@@ -25,7 +25,7 @@ static KIND: NoticeKind = NoticeKind {
     page: include_str!("mixed_case_recommended_field.md"),
 };
 
-/// O(n): each distinct text is looked at once.
+/// O(n): each distinct text is checked once.
 fn check_mixed_case(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     for file in GtfsFile::ALL {
         let table = feed.table(file);

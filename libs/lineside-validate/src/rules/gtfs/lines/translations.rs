@@ -1,4 +1,4 @@
-//! Checks of translations of missing tables, fields or records.
+//! Checks of translations of missing tables or records, and of forbidden fields in translations.
 
 use std::collections::{HashMap, HashSet};
 

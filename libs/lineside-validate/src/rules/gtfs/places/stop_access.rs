@@ -1,4 +1,4 @@
-//! Check of `stop_access` on locations outside stations.
+//! Checks of `stop_access` on locations that are not stops, or not part of a station.
 
 use super::{
     GtfsRule,

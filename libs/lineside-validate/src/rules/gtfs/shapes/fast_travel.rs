@@ -63,13 +63,13 @@ fn max_route_speed(route_type: i32) -> f64 {
         0 => 100.0,
         // Underground, bus, trolleybus, monorail.
         1 | 3 | 11 | 12 => 150.0,
-        // Trains; some float on magnets.
+        // Trains, including maglevs.
         2 => 500.0,
         // Ferries.
         4 => 80.0,
-        // Cable trams go 15.
+        // Cable trams reach 15.
         5 => 30.0,
-        // Cable cars and funiculars go 43.
+        // Cable cars and funiculars reach 43.
         6 | 7 => 50.0,
         _ => 200.0,
     }

@@ -113,7 +113,7 @@ const RAIL: i32 = 2;
 const NO_STOP: u32 = u32::MAX;
 
 /// For each shape and each of its distinct sequences of stops, O(stops × points), most of it skipped in blocks; a stop
-/// of several sequences is searched once.
+/// of several sequences is searched for once.
 fn check_stops_on_shape(feed: &GtfsFeed, _: &ValidationContext, out: &mut Notices) {
     let trips = feed.table(GtfsFile::Trips);
     let (shape_ids, routes) = (trips.text_column("shape_id"), trips.text_column("route_id"));
@@ -398,7 +398,7 @@ impl ShapeMatcher {
         found
     }
 
-    /// Searches the matches of a stop along the shape.
+    /// Searches the shape for the matches of a stop.
     fn find_passes(&mut self, stop: SpherePoint, meters_max: f64) -> StopPasses {
         let start = self.matches.len();
         self.line.add_matches_near(stop, meters_max, &mut self.matches);
