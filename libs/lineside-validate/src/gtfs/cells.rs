@@ -121,8 +121,8 @@ pub(super) fn parse_cell<'a>(
     }
 }
 
-/// Returns the value of an unreadable cell in a row that stays: empty. Only a time counts as present, because the delays
-/// in messages then still have a scheduled time to refer to.
+/// Returns the value of an unreadable cell in a row that stays: empty. Only a time counts as present, because delays in
+/// messages then still have a scheduled time to refer to.
 #[cold]
 pub(super) fn placeholder_cell(field: &FieldSpec, text: &str) -> CellValue<'static> {
     match field.kind {
