@@ -21,7 +21,7 @@ pub(super) struct NetworkFollower {
     owner: Option<(Arc<str>, Epoch)>,
     /// The revision of this term's epoch that the replica has.
     held: Option<u64>,
-    /// The highest revision that the owner has reached, as far as this node knows.
+    /// The highest revision that this node should have: it is behind while it has less.
     owed: u64,
     /// Incomplete changes, and changes that build on a revision not applied yet, by that revision. Bound:
     /// [`EARLY_PUBLICATIONS_MAX`], [`EARLY_BYTES_MAX`].
@@ -251,8 +251,8 @@ impl NetworkFollower {
             outside.metrics.applied_total += 1;
             self.held = Some(revision);
             self.is_stuck = false;
-            // The owner's answer is arriving. Publications of other nodes do not count as an answer, and the wait
-            // continues.
+            // The answer is arriving, so the timeout restarts. Publications sent to all nodes meanwhile are not the
+            // answer: they build on later revisions and wait in `early`.
             self.asked = self.asked.map(|_| outside.now);
             self.state.take_if(|coming| coming.revision <= revision);
         }

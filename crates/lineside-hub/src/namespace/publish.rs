@@ -109,7 +109,7 @@ impl PublishBatch<'_> {
             if room.channel() != channel {
                 return Err(PublishError::KeyTaken);
             }
-            // A room that has just been closed is being removed from the table: look again.
+            // A room that has just been closed is being removed from the table: try again.
             if let Some(position) =
                 self.append_note(&room, data.clone(), extras.clone().into_note())
             {

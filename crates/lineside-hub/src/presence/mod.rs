@@ -128,7 +128,7 @@ impl PresenceRegistry {
             let members = members.get_or_insert_with(channel.clone(), || {
                 Arc::new(ChannelMembers::new(channel.clone(), told, self.common.clone()))
             });
-            // A channel that has just been closed is being removed from the table: look again.
+            // A channel that has just been closed is being removed from the table: try again.
             match ChannelMembers::enter_member(members, &member) {
                 members::EnterOutcome::Slot(slot) => {
                     return Some(Membership { members: members.clone(), slot });

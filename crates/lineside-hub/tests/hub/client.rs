@@ -76,7 +76,7 @@ impl Client {
         self.session = None;
     }
 
-    /// Connects with its positions, or with none if `forget` is true; as a session of its own, or as a row of a
+    /// Connects with its positions, or with none if `forget` is true; as a separate session, or as a row of a
     /// partition.
     pub(crate) fn connect(
         &mut self,

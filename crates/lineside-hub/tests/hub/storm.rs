@@ -222,7 +222,7 @@ impl Storm {
         }
         let rooms = (0..=NETWORKS as u32).flat_map(|group| self.hub.rooms_of_group(group));
         for room in rooms {
-            // A batch stays whole, and brings at most three publications to a room.
+            // A batch stays whole, and adds at most three publications to a room.
             if room.publication_count() > self.ring_publications.max(3) {
                 return Err(format!(
                     "{}: {} publications",

@@ -98,7 +98,7 @@ impl ConnectionSocket {
     pub(super) fn shutdown_write(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
-            // If the socket accepts no more, TCP tells the peer.
+            // If the socket accepts no more, the TCP shutdown informs the peer.
             _ = send_tls(tls, &mut self.stream);
         }
         // A broken connection needs no shutdown.

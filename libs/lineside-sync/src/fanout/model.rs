@@ -79,7 +79,7 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
         self.0.lock().listeners.insert(listener);
     }
 
-    /// Publishes in a batch of its own.
+    /// Publishes in a separate batch.
     fn publish(self: &Arc<Self>, revision: u64, mistake: Mistake) {
         let mut batch = TopicBatch::open();
         batch.mistake = mistake;

@@ -32,7 +32,7 @@ const QUIET: MailboxOptions = MailboxOptions {
     parallel_below: 0,
 };
 
-/// The slots open at every message in the single queue, and close at every visit that brings one message. (In a model
+/// The slots open at every message in the single queue, and close at every visit that finds one message. (In a model
 /// no thread is interrupted while it holds the lock, so no sender would find it taken.)
 const NERVOUS: MailboxOptions =
     MailboxOptions { parallel_from: 0, review_after: 1, parallel_below: 2, ..QUIET };

@@ -21,7 +21,7 @@ pub struct MailboxOptions {
     pub parallel_from: u32,
     /// The number of visits to open slots, with messages or before sleep, after which the receiver reviews the slots.
     pub review_after: u32,
-    /// A review closes the slots if its visits brought fewer messages than this on average, or if only one sender is
+    /// A review closes the slots if its visits found fewer messages than this on average, or if only one sender is
     /// left.
     pub parallel_below: u32,
 }

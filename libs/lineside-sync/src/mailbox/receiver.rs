@@ -29,10 +29,10 @@ pub struct Receiver<T> {
     single: VecDeque<T>,
     /// Messages taken from the slots.
     slots: TakenMessages<T>,
-    /// Visits to open slots since the last review, and the messages that they brought.
+    /// Visits to open slots since the last review, and the messages found in them.
     n_visits: u32,
     n_messages: usize,
-    /// True if the last visit brought few messages: the next visit is delayed a little.
+    /// True if the last visit found few messages: the next visit is delayed a little.
     is_early: bool,
 }
 
@@ -281,8 +281,8 @@ impl<T> Receiver<T> {
         self.shared.try_sleep(waiting, review == Some(true))
     }
 
-    /// Counts a visit to open slots. When a review is due, returns true if the visits brought too few messages to
-    /// justify slots.
+    /// Counts a visit to open slots. Returns `None` if no review is due, otherwise true if the visits found too few
+    /// messages to justify slots.
     fn review_slots(&mut self, n_messages: usize) -> Option<bool> {
         let options = self.shared.options;
         self.n_visits += 1;
@@ -300,7 +300,7 @@ impl<T> Receiver<T> {
     /// Returns true if a message is held, or comes within a few microseconds.
     ///
     /// A receiver that runs after every single message keeps the queue's cache lines moving between two cores. So
-    /// after a visit that brought few messages it lets some gather.
+    /// after a visit that found few messages it lets some gather.
     fn is_ready_soon(&mut self) -> bool {
         if !self.has_nothing_in_hand() {
             return true;
@@ -334,9 +334,9 @@ impl<T> Receiver<T> {
     }
 }
 
-/// A visit with fewer messages than this brought few.
+/// A visit that finds fewer messages than this delays the next one.
 const FEW: usize = 64;
-/// The pauses after a visit that brought few messages: about half a microsecond.
+/// The pauses after a visit that found few messages: about half a microsecond.
 #[cfg(not(any(loom, shuttle)))]
 const GATHER: u32 = 16;
 /// The visits before the thread is parked, with growing pauses and then yields between them.

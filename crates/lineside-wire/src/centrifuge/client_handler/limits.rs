@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::websocket::MESSAGE_BYTES_MAX;
 
-/// The interval of pings, which clients are told.
+/// The interval of pings, as announced to clients.
 pub const PING_INTERVAL: Duration = Duration::from_secs(25);
 
 /// The largest number of publications in one reply; further missed ones follow as pushes.
