@@ -7,8 +7,8 @@ use crate::Namespace;
 /// The longest channel name in bytes, encoded.
 pub const CHANNEL_BYTES_MAX: usize = 512;
 
-/// The number of times that a reader reads a state again because the ring overtook it during the read. After that the
-/// state is delivered as it is, and the next pull finds a gap.
+/// The largest number of attempts in one read of a state; an attempt fails if the ring overtakes it. The state of the
+/// last attempt is delivered as it is, and the next pull finds a gap.
 pub(crate) const STATE_READ_ATTEMPTS: usize = 3;
 
 /// The number of gaps, without reaching the top in between, that ends a subscription.

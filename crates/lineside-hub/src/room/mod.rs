@@ -279,8 +279,9 @@ impl Room {
         }
     }
 
-    /// Adds the data-only publications after `cursor` to `into`, up to `bytes`, but at least one. Returns the version
-    /// of the log if no others follow; returns `None` if there is no publication, or if another kind comes first.
+    /// Adds the data-only publications after `cursor` to `into`, up to `bytes`, but at least one. Returns
+    /// `Some(Some(version))` of the log if no others follow, `Some(None)` if others do, and `None` if there is no
+    /// publication or another kind comes first.
     pub(crate) fn collect_run(
         &self,
         cursor: Position,

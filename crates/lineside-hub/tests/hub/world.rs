@@ -111,7 +111,6 @@ impl World {
         })
     }
 
-    /// Returns the names of all channels.
     pub(crate) fn channels() -> Vec<String> {
         let mut channels: Vec<String> = (0..CELLS).map(|cell| format!("area/{cell}")).collect();
         for network in 0..NETWORKS {
@@ -145,7 +144,6 @@ impl World {
         (publication, restatement.is_some_and(|r| publication.is_none_or(|p| r <= p)))
     }
 
-    /// Returns true if anything was written after `position`.
     pub(crate) fn has_written_after(&self, channel: &str, position: Position) -> bool {
         let (publication, restated) = self.next_written(channel, position);
         publication.is_some() || restated
@@ -171,7 +169,6 @@ impl World {
         }
     }
 
-    /// Lets a network's writer take one step.
     pub(crate) fn step(&self, network: usize) {
         let Some(mut job) = self.jobs.lock()[network].take() else { return };
         if job.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
@@ -489,7 +486,6 @@ impl StateSource for World {
     }
 }
 
-/// Halts a writer until its next step.
 async fn pause() {
     let mut paused = false;
     let once = std::future::poll_fn(|_| {

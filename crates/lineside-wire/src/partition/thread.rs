@@ -266,7 +266,7 @@ impl PartitionThread {
         }
     }
 
-    /// Handles a connection whose socket has accepted everything: its state transfer has ended, and it can be read
+    /// Handles a connection whose socket has accepted everything: frees its place for a state transfer, and reads it
     /// again.
     fn note_drained(&mut self, number: u32) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };

@@ -53,8 +53,8 @@ impl<const KINDS: usize> TopicInterest<KINDS> {
             self.topics[kind].fetch_add(1, Ordering::AcqRel);
             return result;
         }
-        // Raises the count first: another listener that finds the topic in the table may read the state at once, and
-        // from then on a publisher must see the topic's kind as listened to.
+        // Raises the count first. Another listener that finds the topic in the table may read the state at once, and
+        // from then on no publisher may skip its kind.
         self.topics[kind].fetch_add(1, Ordering::AcqRel);
         insert()
     }

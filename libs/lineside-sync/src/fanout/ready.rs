@@ -63,7 +63,7 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
     }
 
     /// Adds to `into` the key of each topic with news since the last call, once, in the order of their first news. The
-    /// partition then looks at each of them. A topic that was left may be named once more.
+    /// partition then looks at each of them. A topic that the partition has left may be named once more.
     ///
     /// After looking, the partition waits to be woken; it need not call this again first.
     pub fn take_ready(&mut self, into: &mut Vec<K>) {

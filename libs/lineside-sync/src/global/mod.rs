@@ -3,8 +3,8 @@
 //! Erlang's `persistent_term` and Discord's FastGlobal hold values that all threads read all the time and that are now
 //! and then replaced as a whole: a configuration, a ring of nodes, the state of a network.
 //! [`arc_swap`](https://docs.rs/arc-swap) does that at the speed of the machine: a read costs about 13 ns on each
-//! core, with any number of readers, and about 4 ns through a cached reader. An own type would not be faster, and a
-//! wrapper would only hide the documentation of `arc_swap`. So this module only documents the choice.
+//! core, with any number of readers, and about 4 ns through a cached reader. A type of our own would not be faster, and
+//! a wrapper would only hide the documentation of `arc_swap`. So this module only documents the choice.
 //!
 //! # What to use
 //!

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! # Buckets
-//! `Histogram<BITS>` counts each value below 2<sup>BITS + 1</sup> exactly. From there on each power of two is divided
-//! into 2<sup>BITS</sup> buckets of equal width. A quantile is therefore never below the true one and at most
+//! In `Histogram<BITS>` each value below 2<sup>BITS + 1</sup> has its own bucket. From there on each power of two is
+//! divided into 2<sup>BITS</sup> buckets of equal width. A quantile is therefore never below the true one and at most
 //! 2<sup>-BITS</sup> of it above: 3.1 % with the usual 5 bits, 0.8 % with 7. Every `u64` has its bucket; nothing is
 //! clamped. The least and the greatest value, the count and the sum are exact.
 //!

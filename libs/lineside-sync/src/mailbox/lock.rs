@@ -59,8 +59,8 @@ impl<T> SpinLock<T> {
     fn lock_slowly(&self) -> SpinLockGuard<'_, T> {
         let mut patience = SpinWait::new();
         loop {
-            // A load leaves the cache line with the holder, an exchange takes it away. Not under loom, which may
-            // return an old value forever.
+            // A load leaves the cache line with the holder, an exchange takes it away. This check is skipped under
+            // loom, which may return an old value forever.
             let is_free = cfg!(loom) || !self.is_held.load(Ordering::Relaxed);
             if is_free && let Some(guard) = self.try_lock() {
                 return guard;
