@@ -134,7 +134,7 @@ impl FindingLifecycle {
                     seen.from_start = before.from_start;
                 }
                 None => {
-                    // The last message is one of this process, if it has looked at any.
+                    // The last message is one of this process, if it has checked any.
                     let is_in_last = before.is_in_last && self.messages == earlier.messages;
                     self.codes.insert(code, CodeLifecycle { is_in_last, ..before });
                 }
