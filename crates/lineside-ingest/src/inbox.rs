@@ -41,7 +41,7 @@ impl fmt::Debug for InboxSettings {
 
 /// A feed's inbox.
 ///
-/// Bounded: [`DELIVERIES_MAX`] deliveries, and [`ROOM_KIB`] for all of them, including those being received.
+/// Bounded: `DELIVERIES_MAX` deliveries, and `ROOM_KIB` for all of them, including those being received.
 #[derive(Debug)]
 pub struct FeedInbox {
     key: Secret,

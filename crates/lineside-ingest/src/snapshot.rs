@@ -23,7 +23,7 @@ pub struct Snapshot {
     pub file_name: String,
     /// The time at which these bytes were first fetched.
     pub fetched_at: UnixMillis,
-    /// The time at which the source says the bytes changed, if plausible: see [`changed_at`](Self::changed_at).
+    /// The time at which the source says the bytes changed, if plausible: see `changed_at`.
     pub last_modified: Option<UnixMillis>,
 }
 

@@ -18,7 +18,7 @@ pub enum FeedState {
     /// The source answers, but its data are old by their own timestamp.
     Late,
     /// The last poll failed while the last good data are served and not yet old, or the source answers with data older
-    /// than [`stale_after`].
+    /// than `stale_after`.
     Stale,
     /// The last service day of the schedule has passed.
     Expired,

@@ -137,7 +137,7 @@ impl ChannelStates {
         }
     }
 
-    /// Returns the state of a channel that [`StateSource::resolve_ref`] rejects.
+    /// Returns the state of a channel that [`StateSource::resolve_channel`] rejects.
     fn empty_state(&self) -> RoomState {
         RoomState { position: None, parts: encode_parts(self.clock.wall_time(), &[]) }
     }

@@ -107,7 +107,7 @@ pub async fn run_command(cli: Cli) -> ExitCode {
     let done = match cli.command {
         CliCommand::Demo(arguments) => demo::run_demo(arguments).await,
         CliCommand::Serve(arguments) => serve::run_serve(arguments).await,
-        CliCommand::Check(arguments) => check::run_check(arguments).await,
+        CliCommand::Check(arguments) => Box::pin(check::run_check(arguments)).await,
         CliCommand::Convert(arguments) => convert::run_convert(arguments).await,
         CliCommand::Watch(arguments) => watch::run_watch(arguments).await,
         CliCommand::Profile(arguments) => profile::run_profile(arguments).await,

@@ -23,8 +23,7 @@ const QUEUE_HIGH: f64 = 10.0;
 /// A threshold is drawn if it is at most so many times the greatest value.
 const THRESHOLD_DRAWN: f64 = 2.0;
 
-/// A gauge of the node, in the order of [`Sample::gauge_values`](crate::ops_dashboard::NodeSample::gauge_values); `web/plain/ops.js` knows them by
-/// the same names.
+/// A gauge of the node, in the order of `NodeSample::gauge_values`; `web/plain/ops.js` uses the same names.
 struct NodeGauge {
     name: &'static str,
     title: &'static str,

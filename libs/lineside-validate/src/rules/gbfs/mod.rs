@@ -1,6 +1,6 @@
 //! Rules over GBFS systems of the versions 1.0 to 3.1, with one page for each kind of notice.
 //!
-//! [`tables`] defines the fields of each file; most notices come from there. Files are read one after the other,
+//! `tables` defines the fields of each file; most notices come from there. Files are read one after the other,
 //! referenced files first. Only one file is in memory as a tree of values at a time; of the others, only ids and some
 //! locations are retained.
 

@@ -1,6 +1,6 @@
 //! `/ops/feeds/<feed>` and `/ops/add`: the configuration of a feed as a form, with preview, test and apply.
 //!
-//! The form goes through the same [`Settings::edit`] as a program's request does. It works without scripts.
+//! The form goes through the same `LiveSettings::edit_feed` as a program's request does. It works without scripts.
 
 mod fields;
 mod form;
