@@ -103,7 +103,7 @@ impl<'a> PublishBatch<'a> {
             let group = room.key().group;
             debug_assert!(
                 !self.hub.ensure_group(group).has_published_up_to(at),
-                "{at} of {} belongs into the batch that published it",
+                "{at} of {} must be appended to the batch that published it",
                 room.channel()
             );
             self.mark_group_reached(group, at);
@@ -134,6 +134,9 @@ impl Drop for PublishBatch<'_> {
 
 impl fmt::Debug for PublishBatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch").field("number", &self.number).field("rooms", &self.rooms).finish()
+        f.debug_struct("PublishBatch")
+            .field("number", &self.number)
+            .field("rooms", &self.rooms)
+            .finish()
     }
 }

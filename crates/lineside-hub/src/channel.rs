@@ -17,18 +17,19 @@ pub struct Channel(Arc<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadChannel {
     /// The name is longer than [`CHANNEL_BYTES_MAX`].
-    #[error("channel name is longer than {CHANNEL_BYTES_MAX} bytes")]
+    #[error("the channel name is longer than {CHANNEL_BYTES_MAX} bytes")]
     TooLong,
     /// The name has no `/`, or an empty segment.
-    #[error("channel name needs at least two segments, none of them empty")]
+    #[error("the channel name needs at least two segments, and no segment may be empty")]
     EmptySegment,
     /// A character that must be percent-encoded is not, or one that must not be encoded is.
     #[error(
-        "in a channel name `/ + # % : ,`, space and control characters are percent-encoded in upper-case hex, and nothing else is"
+        "a channel name must percent-encode `/ + # % : ,`, space and control characters, in \
+        upper-case hex, and no other character"
     )]
     Spelling,
     /// The name is well-formed, but this server has no channels of its form.
-    #[error("unknown channel type")]
+    #[error("the channel type does not exist")]
     UnknownForm,
     /// The name is well-formed, but one of its segments is invalid; contains the reason.
     #[error("{0}")]

@@ -32,13 +32,13 @@ pub enum HistoryError {
     #[error(transparent)]
     Unresolved(#[from] ResolveError),
     /// The channel's namespace keeps no history.
-    #[error("this channel keeps no history")]
+    #[error("the channel has no history")]
     NotKept,
     /// `since` belongs to another life of the channel.
-    #[error("the position is of another life of the channel")]
+    #[error("the position is from another epoch of the channel")]
     OtherEpoch,
     /// The node has its largest number of rooms; a later request may succeed.
-    #[error("too many rooms on this node")]
+    #[error("the node has reached its limit of rooms; retry later")]
     TooManyRooms,
 }
 

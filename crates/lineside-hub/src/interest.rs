@@ -103,7 +103,7 @@ impl GroupInterest {
 
 impl fmt::Debug for GroupInterest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Interest")
+        f.debug_struct("GroupInterest")
             .field("published", &self.published_position())
             .finish_non_exhaustive()
     }

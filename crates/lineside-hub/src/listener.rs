@@ -66,7 +66,7 @@ impl TopicListener for ListenerHandle {
 
 impl fmt::Debug for ListenerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ear({})", self.listener_number())
+        write!(f, "ListenerHandle({})", self.listener_number())
     }
 }
 

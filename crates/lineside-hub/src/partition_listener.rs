@@ -189,6 +189,8 @@ impl PartitionMember {
 
 impl fmt::Debug for PartitionListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Audience").field("number", &self.shared.number).finish_non_exhaustive()
+        f.debug_struct("PartitionListener")
+            .field("number", &self.shared.number)
+            .finish_non_exhaustive()
     }
 }

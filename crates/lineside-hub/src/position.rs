@@ -51,7 +51,7 @@ impl fmt::Debug for Epoch {
 
 /// The error of a text that is not a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a position of the form <epoch>:<offset>")]
+#[error("the position must have the form <epoch>:<offset>")]
 pub struct BadPosition;
 
 impl FromStr for Epoch {

@@ -45,7 +45,7 @@ impl FramedPayload {
 
 impl fmt::Debug for FramedPayload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Payload").field("bytes", &self.data.len()).finish_non_exhaustive()
+        f.debug_struct("FramedPayload").field("bytes", &self.data.len()).finish_non_exhaustive()
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     fn a_frame_is_made_once() {
         let payload = FramedPayload::new(Bytes::from_static(b"x"));
         let first = payload.frame_in_slot(0, |data| [b"data: ", &data[..]].concat().into()).clone();
-        let again = payload.frame_in_slot(0, |_| unreachable!("it is there already"));
+        let again = payload.frame_in_slot(0, |_| unreachable!("the frame exists already"));
         assert_eq!(first.as_ptr(), again.as_ptr());
         assert_eq!(payload.frame_in_slot(1, Bytes::clone), payload.data());
     }

@@ -35,7 +35,7 @@ pub enum ResolveError {
     #[error(transparent)]
     BadChannel(#[from] BadChannel),
     /// The name is well-formed, but there is no such feed.
-    #[error("unknown feed")]
+    #[error("the feed does not exist")]
     UnknownFeed,
     /// The feed exists but has nothing with this id; contains the problem code for clients.
     #[error("{0}")]

@@ -61,8 +61,11 @@ mod tests {
         };
         let mut assembly = PartAssembly::new(3);
         assert!(assembly.add_part(part(2, b"c")) && assembly.add_part(part(0, b"a")));
-        assert!(!assembly.add_part(part(2, b"c")), "it is there");
-        assert!(!assembly.add_part(MessagePart { count: 2, ..part(1, b"b") }), "of something else");
+        assert!(!assembly.add_part(part(2, b"c")), "the part arrived before");
+        assert!(
+            !assembly.add_part(MessagePart { count: 2, ..part(1, b"b") }),
+            "the part belongs to another message"
+        );
         assert_eq!((assembly.first_missing_part(), assembly.is_complete()), (1, false));
         assert!(assembly.add_part(part(1, b"b")) && assembly.is_complete());
         assert_eq!(assembly.byte_size(), 3);

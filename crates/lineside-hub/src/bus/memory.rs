@@ -188,7 +188,7 @@ mod tests {
             bus.send_message(MessageRecipient::All, message(term));
         }
         clock.advance(faults.delay * 2);
-        assert!(bus.receive_message("a").is_none(), "nobody hears itself");
+        assert!(bus.receive_message("a").is_none(), "a node does not receive its own messages");
         let terms =
             std::iter::from_fn(|| bus.receive_message("b")).map(|message| match message.body {
                 MessageBody::Outdated { term, .. } => term,

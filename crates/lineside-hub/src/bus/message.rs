@@ -149,6 +149,6 @@ mod tests {
         let lengths: Vec<usize> = parts.iter().map(Bytes::len).collect();
         assert_eq!(lengths, [1, PART_BYTES_MAX, PART_BYTES_MAX, 1, 1]);
         assert_eq!(parts[1..4].concat(), large);
-        assert_eq!(parts[1].as_ptr(), large.as_ptr(), "nothing is copied");
+        assert_eq!(parts[1].as_ptr(), large.as_ptr(), "no byte is copied");
     }
 }

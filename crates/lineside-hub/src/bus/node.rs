@@ -30,7 +30,9 @@ pub struct NodeDependencies {
 
 impl fmt::Debug for NodeDependencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").field("ownership", &self.ownership).finish_non_exhaustive()
+        f.debug_struct("NodeDependencies")
+            .field("ownership", &self.ownership)
+            .finish_non_exhaustive()
     }
 }
 
@@ -39,10 +41,10 @@ impl fmt::Debug for NodeDependencies {
 pub enum BusPublishError {
     /// This node does not own the network, or no longer in that epoch. The publisher stopped too late after an order
     /// to stop; the node's rooms will get the owner's state.
-    #[error("another node owns the network")]
+    #[error("this node does not own the network")]
     NotOwner,
     /// The position is not after the last published one.
-    #[error("it was published already")]
+    #[error("the position is not after the last published position")]
     NotNext,
 }
 
@@ -363,7 +365,7 @@ fn end_term(role: &mut NetworkRole, network: &Arc<str>, term: u64, outside: &mut
 
 impl fmt::Debug for ClusterNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Node")
+        f.debug_struct("ClusterNode")
             .field("name", &self.name)
             .field("networks", &self.networks)
             .finish_non_exhaustive()

@@ -98,7 +98,7 @@ impl NetworkOwnership {
 
 impl fmt::Debug for NetworkOwnership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ownership").field(&self.load_roster()).finish()
+        f.debug_tuple("NetworkOwnership").field(&self.load_roster()).finish()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{Epoch, Position};
 
 /// The error of data that cannot be read; the state is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot be read")]
+#[error("the data of the replica cannot be decoded")]
 pub struct ReplicaDecodeError;
 
 /// The whole state of a network at one position.

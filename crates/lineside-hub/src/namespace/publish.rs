@@ -20,21 +20,22 @@ pub struct PublishOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// Publishing is possible only into `app/…`.
-    #[error("only channels that begin with app/ can be published into")]
+    #[error("only channels that begin with app/ accept publications")]
     NotApp,
     /// The data exceed [`APP_DATA_BYTES_MAX`], or the metadata [`EXTRAS_BYTES_MAX`].
     #[error(
-        "a publication holds at most {APP_DATA_BYTES_MAX} bytes, and {EXTRAS_BYTES_MAX} beside its data"
+        "the publication is too large: at most {APP_DATA_BYTES_MAX} bytes of data and \
+        {EXTRAS_BYTES_MAX} bytes of metadata"
     )]
     TooLarge,
     /// The node has its largest number of rooms; a later attempt may succeed.
-    #[error("too many rooms on this node")]
+    #[error("the node has reached its limit of rooms; retry later")]
     TooManyRooms,
     /// The hub is [sealed](Hub::stop_app_publishing); the next process accepts publications again.
-    #[error("this node is stopping")]
+    #[error("the node is stopping; retry later")]
     Stopping,
     /// Another channel has the same key; by chance, one in 2⁶⁴.
-    #[error("another channel has the same key")]
+    #[error("another channel has the same key; use another channel name")]
     KeyTaken,
 }
 

@@ -59,10 +59,10 @@ pub struct PresencePage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PresenceError {
     /// The channel's namespace has no presence, or the channel is not in `app/…`.
-    #[error("nobody counts who is in this channel")]
+    #[error("the channel has no presence")]
     NotKept,
     /// The node counts its largest number of subscribers; a later attempt may succeed.
-    #[error("too many are present on this node")]
+    #[error("the node has reached its limit of present subscribers; retry later")]
     Full,
 }
 

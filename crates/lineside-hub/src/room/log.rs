@@ -110,7 +110,7 @@ impl RoomLog {
             // A state that was read already may be ahead of the publication; a later publication must not be.
             debug_assert!(
                 self.ring.newest_entry().is_none_or(|newest| newest.offset < offset),
-                "offset {offset} came after {:?}",
+                "offset {offset} was appended after {:?}",
                 self.ring.newest_entry()
             );
         }

@@ -14,16 +14,16 @@ pub enum SubscribeError {
     #[error(transparent)]
     Unresolved(#[from] ResolveError),
     /// The session is subscribed to this channel already.
-    #[error("already subscribed")]
+    #[error("the session is already subscribed to this channel")]
     AlreadySubscribed,
     /// The session has its largest number of subscriptions.
-    #[error("too many channels in one session")]
+    #[error("the session has reached its limit of channels")]
     TooManyChannels,
     /// The node has its largest number of rooms; a later attempt may succeed.
-    #[error("too many rooms on this node")]
+    #[error("the node has reached its limit of rooms; retry later")]
     TooManyRooms,
     /// The source assigned the same key to two channels: a bug in the source.
-    #[error("another channel has the same key")]
+    #[error("another channel has the same key; use another channel name")]
     KeyTaken,
 }
 

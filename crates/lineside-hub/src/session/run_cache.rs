@@ -155,7 +155,7 @@ impl Drop for TrackedBytes {
 
 impl fmt::Debug for RunCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runs")
+        f.debug_struct("RunCache")
             .field("kept", &self.kept.len())
             .field("bytes", &self.alive.load(Ordering::Relaxed))
             .finish()

@@ -132,7 +132,7 @@ fn a_history_of_large_publications_is_all_that_its_room_keeps() {
     };
     let first = publish().expect("a position");
     assert_eq!((2..=16).filter_map(|_| publish()).count(), 15);
-    assert_eq!(stage.history("app/x", ALL).len(), 5, "the history is whole, whatever it takes");
+    assert_eq!(stage.history("app/x", ALL).len(), 5, "the history is complete");
     let held = stage.hub.metrics().ring_bytes;
     assert!((5 * EACH..6 * EACH).contains(&held), "{held} bytes in the log");
     for (missed, recovered) in [(15, false), (6, false), (5, true)] {
@@ -150,7 +150,7 @@ fn a_history_of_small_publications_leaves_readers_room_to_fall_behind() {
     stage.say("app/kept/x", &["2", "3", "4", "5"]);
     let mut session = stage.session().0;
     let again = session.subscribe(&name("app/kept/x"), Some(begun)).expect("subscribed");
-    assert!(again.recovered, "four are more than the history, and no more than any log holds");
+    assert!(again.recovered, "the log still holds four publications, more than the history");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_history_holds_so_many_for_so_long() {
     assert_eq!(stage.history("app/kept/x", ALL), ["5"]);
     stage.clock.advance(Duration::from_secs(60));
     stage.hub.sweep_rooms();
-    assert_eq!(stage.hub.metrics().rooms, 0, "there is nothing left to keep");
+    assert_eq!(stage.hub.metrics().rooms, 0, "no room is left");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn the_history_of_a_transit_channel_is_its_ring() {
     let history = stage.hub.read_history(&name("route/1"), ALL).expect("a history");
     let offsets: Vec<u64> = history.publications.iter().map(|it| it.offset).collect();
     assert_eq!((offsets, history.position.offset), (vec![11, 12], 12));
-    let quiet = stage.hub.read_history(&name("route/2"), ALL).expect("a position");
+    let quiet = stage.hub.read_history(&name("route/2"), ALL).expect("a history");
     assert_eq!((quiet.publications.len(), quiet.position.offset), (0, 12));
 }
 
@@ -227,10 +227,10 @@ fn what_comes_beside_the_data_comes_along() {
     stage.say("app/kept/x", &["2"]);
     let Some(lineside_hub::Delivery::Publication { publication, .. }) = session.next_delivery()
     else {
-        panic!("no publication")
+        panic!("the delivery is not a publication")
     };
     assert_eq!(publication.extras(), &extras);
-    assert_eq!(stage.history("app/kept/x", ALL), ["2"], "what skips the history is not in it");
+    assert_eq!(stage.history("app/kept/x", ALL), ["2"], "the publication skips the history");
 }
 
 #[test]
@@ -278,6 +278,6 @@ fn a_users_sessions_are_told_to_end() {
     assert!(!DisconnectOrder { client: Some("a".into()), ..order.clone() }.applies_to_client("b"));
     stage.hub.disconnect_user("1", order);
     assert_eq!(sessions.each_mut().map(drain), ["x3503", ""]);
-    assert_eq!(sessions[0].subscription_count(), 0, "it is no channel");
+    assert_eq!(sessions[0].subscription_count(), 0, "the user channel is not a subscription");
     assert_eq!(held(&mut sessions[0]), [""; 0]);
 }

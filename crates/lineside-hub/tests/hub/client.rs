@@ -118,10 +118,13 @@ impl Client {
                 .map_err(|why| format!("{name}: refused: {why}"))?;
             if subscribed.recovered {
                 if !holding.whole {
-                    return Err(format!("{name}: resumed although its state was never whole"));
+                    return Err(format!("{name}: resumed although its state was never complete"));
                 }
                 if Some(subscribed.position) != from {
-                    return Err(format!("{name}: resumed from {} instead", subscribed.position));
+                    return Err(format!(
+                        "{name}: resumed from {} instead of the requested position",
+                        subscribed.position
+                    ));
                 }
             }
             holding.cursor = from.filter(|from| from.offset > 0);
@@ -157,7 +160,7 @@ impl Client {
         {
             let channel = Channel::parse_name(&name).map_err(|why| why.to_string())?;
             if !session.unsubscribe(&channel) {
-                return Err(format!("{name}: was not subscribed"));
+                return Err(format!("{name}: the client was not subscribed"));
             }
             self.channels.remove(&name);
         }
@@ -183,7 +186,8 @@ impl Client {
             return Ok("nothing".into());
         };
         let name = delivery.channel().to_string();
-        let holding = self.channels.get_mut(&name).ok_or(format!("{name}: was not asked for"))?;
+        let holding =
+            self.channels.get_mut(&name).ok_or(format!("{name}: the client is not subscribed"))?;
         holding.take(&name, &delivery, world).map_err(|why| format!("{name}: {why}"))?;
         let told = tell(&delivery);
         match delivery {
@@ -198,12 +202,14 @@ impl Client {
         let run = str::from_utf8(run).map_err(|why| why.to_string())?;
         for framed in run.lines() {
             let [name, position, text] = framed.split('\t').collect::<Vec<_>>()[..] else {
-                return Err(format!("{framed:?} is no frame"));
+                return Err(format!("{framed:?} is not a frame"));
             };
             let position: Position =
                 position.parse().map_err(|why| format!("{position}: {why}"))?;
-            let holding =
-                self.channels.get_mut(name).ok_or(format!("{name}: was not asked for"))?;
+            let holding = self
+                .channels
+                .get_mut(name)
+                .ok_or(format!("{name}: the client is not subscribed"))?;
             holding
                 .take_publication(name, position, text.as_bytes(), world)
                 .map_err(|why| format!("{name}: {why}"))?;
@@ -228,7 +234,7 @@ impl Client {
             && let Some((name, position)) =
                 before.iter().find(|(name, _)| !self.listed.contains_key(*name))
         {
-            return Err(format!("{name}@{position} is listed no longer"));
+            return Err(format!("{name}@{position} is no longer listed"));
         }
         if world.mistake == Mistake::NewestListed
             && let Some((name, Some(position))) = latest
@@ -280,12 +286,12 @@ impl Holding {
                 }
             }
             Delivery::Publication { publication, .. } => {
-                let position = delivery.position().ok_or("a publication without position")?;
+                let position = delivery.position().ok_or("a publication has no position")?;
                 self.take_publication(name, position, publication.payload.data(), world)?;
             }
             Delivery::Ended { why: SubscriptionEnd::Slow, .. } => {
                 if self.gaps < 2 {
-                    return Err(format!("called slow after {} gaps", self.gaps));
+                    return Err(format!("the client was ended as slow after {} gaps", self.gaps));
                 }
             }
             Delivery::Ended { why: SubscriptionEnd::Lost | SubscriptionEnd::Over, .. }
@@ -320,37 +326,34 @@ impl Holding {
         world: &World,
     ) -> Result<(), Violation> {
         let Some(cursor) = self.cursor else {
-            return if gap { Err("a gap for one who held nothing".into()) } else { Ok(()) };
+            return if gap { Err("a client without a position got a gap".into()) } else { Ok(()) };
         };
         let other_life = cursor.epoch != to.epoch;
         if gap {
             self.gaps += 1;
             let missed = other_life || self.refused || world.has_written_after(name, cursor);
-            return if missed {
-                Ok(())
-            } else {
-                Err(format!("a gap after {cursor} without cause"))
-            };
+            return if missed { Ok(()) } else { Err(format!("a gap after {cursor} has no cause")) };
         }
         if other_life || self.refused {
-            return Err(format!("a state after {cursor} that hides a gap"));
+            return Err(format!("a state after {cursor} hides a gap"));
         }
         if world.restated_between(name, cursor, to.offset) {
             Ok(())
         } else {
-            Err(format!("a state at {to} after {cursor} that nothing called for"))
+            Err(format!("a state at {to} after {cursor} has no cause"))
         }
     }
 
     /// *Offsets rise, and none is skipped.*
     fn check_next(&self, name: &str, position: Position, world: &World) -> Result<(), Violation> {
-        let cursor = self.cursor.filter(|_| self.whole).ok_or("a change before the state")?;
+        let cursor =
+            self.cursor.filter(|_| self.whole).ok_or("a change arrived before the state")?;
         if position.epoch != cursor.epoch || position.offset <= cursor.offset {
             return Err(format!("{position} after {cursor}"));
         }
         match world.next_written(name, cursor) {
             (Some(next), false) if next == position.offset => Ok(()),
-            next => Err(format!("{position} after {cursor}, where {next:?} was next")),
+            next => Err(format!("{position} after {cursor}; expected {next:?}")),
         }
     }
 }
@@ -362,13 +365,13 @@ fn frame(it: &FrameInput<'_>) -> Bytes {
 }
 
 fn apply(held: &mut Holdings, text: &[u8]) {
-    let text = str::from_utf8(text).expect("the world writes text");
+    let text = str::from_utf8(text).expect("the world writes UTF-8");
     for change in text.split_terminator(';') {
         match (change.strip_prefix('-'), change.strip_prefix('+').and_then(|it| it.split_once('=')))
         {
             (Some(key), _) => drop(held.remove(key)),
             (None, Some((key, value))) => drop(held.insert(key.into(), value.into())),
-            _ => panic!("no change: {change}"),
+            _ => panic!("{change} is not a change"),
         }
     }
 }

@@ -82,7 +82,7 @@ fn comings_and_goings_are_told_at_the_tick_and_take_no_offsets() {
     let told = drain(&mut session);
     let mut told: Vec<&str> = told.split(' ').collect();
     told.sort_unstable();
-    assert_eq!(told, ["+b", "-a", "1"], "the publication is the first of its sequence");
+    assert_eq!(told, ["+b", "-a", "1"], "the publication has the first offset of its sequence");
     assert_eq!(session.subscription_count(), 1);
 }
 
@@ -119,14 +119,14 @@ fn a_storm_of_joins_is_told_little_by_little() {
         (0..8_000).map(|n| stage.enter("app/told/x", &format!("{n}"), "")).collect();
     stage.hub.publish_presence_changes();
     let told = drain(&mut session).split(' ').count();
-    assert_eq!(told, 16, "each is a delivery to thousands");
+    assert_eq!(told, 16, "the number of join deliveries per tick is bounded");
     drop(members);
     let mut rest = 0;
     for _ in 0..8_000 {
         stage.hub.publish_presence_changes();
         rest += drain(&mut session).split_terminator(' ').count();
     }
-    assert_eq!(rest, 16, "what was not told yet has come to nothing");
+    assert_eq!(rest, 16, "changes that cancel out are not published");
     assert_eq!(stage.hub.metrics().member_changes_dropped_total, 0);
 }
 
@@ -180,7 +180,7 @@ fn from_many_threads_what_is_told_is_who_is_there() {
             let (sign, client) = word.split_at(1);
             let changed =
                 if sign == "+" { known.insert(client.to_owned()) } else { known.remove(client) };
-            assert!(changed, "{word} changes nothing");
+            assert!(changed, "{word} is unknown");
         }
         known.clone()
     };
@@ -230,7 +230,7 @@ proptest! {
                 } else {
                     known.remove(client)
                 };
-                assert!(changed, "{word} changes nothing");
+                assert!(changed, "{word} is unknown");
             }
             known.clone()
         };

@@ -94,20 +94,20 @@ impl Run {
         if let Delivery::Ended { .. } = delivery {
             return self.act(&Act::Resume);
         }
-        let position = delivery.position().expect("one part");
+        let position = delivery.position().expect("the state has one part");
         let next = self.published.iter().copied().find(|offset| *offset > self.cursor);
         match delivery {
             Delivery::Publication { .. } => prop_assert_eq!(Some(position.offset), next),
             Delivery::State { gap, .. } => {
                 prop_assert!(position.offset >= self.cursor);
-                prop_assert!(!gap || self.cursor > 0, "a gap for one who held nothing");
+                prop_assert!(!gap || self.cursor > 0, "a reader without a position got a gap");
                 prop_assert!(
                     *gap || !self.resumed || self.cursor < self.top,
-                    "a state without cause"
+                    "the state has no cause"
                 );
             }
             Delivery::Ended { .. } | Delivery::Member { .. } | Delivery::Disconnect { .. } => {
-                prop_assert!(false, "nobody asked for it");
+                prop_assert!(false, "unexpected delivery");
             }
         }
         self.cursor = position.offset;

@@ -101,9 +101,9 @@ fn while_a_new_life_has_reached_some_channels_only_no_life_is_listed() {
     let mut batch = stage.hub.open_batch();
     [1, 2].iter().for_each(|id| batch.mark_gap(&stage.room(*id), renewed));
     batch.finish();
-    assert!(session.next_delivery().is_some(), "one channel has its state");
+    assert!(session.next_delivery().is_some(), "the state of the first channel");
     let listed: Vec<_> = session.held_positions().map(|(_, position)| position).collect();
-    assert_eq!(listed, [Position::NOWHERE], "another node may know the old life still");
+    assert_eq!(listed, [Position::NOWHERE], "another node may still know the old epoch");
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(
         session.held_positions().map(|(_, position)| position).collect::<Vec<_>>(),
@@ -173,7 +173,11 @@ fn a_new_dataset_bsignals_the_state_once_without_a_gap() {
     stage.publish([13], &[1]);
     assert_eq!(drain(&mut session), "13");
     let (mut resumed, _) = stage.on("route/1", Some(at(11)));
-    assert_eq!(drain(&mut resumed), "g12 13", "who was away has missed what came between");
+    assert_eq!(
+        drain(&mut resumed),
+        "g12 13",
+        "the client that was away missed the publications in between"
+    );
 }
 
 #[test]
@@ -216,7 +220,7 @@ fn a_position_read_before_a_new_life_is_read_again() {
     let (mut late, _) = stage.session();
     let subscribed = late.subscribe(&name("route/1"), None).expect("subscribed");
     assert_eq!(subscribed.position, Position { epoch: OTHER_EPOCH, offset: 0 });
-    assert_eq!(stage.room(1).top_position(), Some(new_life), "the old life did not come back");
+    assert_eq!(stage.room(1).top_position(), Some(new_life), "the old epoch did not return");
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(drain(&mut late), "s3");
 }
@@ -239,7 +243,7 @@ fn a_state_that_is_overtaken_while_it_is_read_is_read_again() {
     let publisher = stage.clone();
     stage.source.in_read.lock().push_back(Box::new(move || publisher.publish(11..=20, &[1])));
     assert_eq!(drain(&mut session), "s20");
-    assert_eq!(stage.hub.metrics().gaps_slow_total, 0, "that is not the reader's fault");
+    assert_eq!(stage.hub.metrics().gaps_slow_total, 0, "the gap does not count as slowness");
 }
 
 #[test]

@@ -106,11 +106,11 @@ struct Held {
 impl Held {
     /// Checks that every relevant revision arrives, or a state in its place.
     fn take(&mut self, delivery: &Delivery, listed: u64) {
-        let offset = delivery.position().expect("one part").offset;
+        let offset = delivery.position().expect("the state has one part").offset;
         assert!(offset > self.cursor || self.cursor == 0, "{offset} after {}", self.cursor);
         assert!(
             offset > listed || listed == 0,
-            "{offset} came after {listed} had been listed as held"
+            "{offset} arrived after {listed} was listed as held"
         );
         if let Delivery::Publication { .. } = delivery {
             let missed = (self.cursor + 1..offset).find(|it| concerns(*it, self.route));
@@ -196,7 +196,8 @@ impl<'a> Reader<'a> {
     fn take(&mut self, delivery: &Delivery) {
         let listed = self.listed.filter(|_| matches!(delivery, Delivery::Publication { .. }));
         let held = self.held.iter_mut().find(|held| held.channel == *delivery.channel());
-        held.expect("its channel").take(delivery, listed.map_or(0, |position| position.offset));
+        held.expect("a subscribed channel")
+            .take(delivery, listed.map_or(0, |position| position.offset));
     }
 
     fn note_listed(&mut self) {
@@ -238,7 +239,7 @@ fn publishing_and_making_rooms_at_once_lose_nothing() {
         });
         let results: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
         over.store(true, Ordering::Release);
-        results.into_iter().for_each(|result| result.expect("a reader without complaint"));
+        results.into_iter().for_each(|result| result.expect("a reader without violations"));
     });
     hub.sweep_rooms();
     let metrics = hub.metrics();

@@ -60,7 +60,10 @@ impl Hall {
         while let Some(run) = sessions[n].next_run(0, runs, |it| frame(&it)) {
             pulled.push(run.chunks(FRAME_BYTES).map(offset).collect());
         }
-        assert!(sessions[n].next_delivery().is_none(), "runs are all there is");
+        assert!(
+            sessions[n].next_delivery().is_none(),
+            "the session has no delivery outside of the run"
+        );
         pulled
     }
 }
@@ -91,7 +94,11 @@ fn who_stands_at_the_same_place_is_given_the_same_bytes() {
     let (one, other) = (run(0), run(1));
     assert_eq!(one.as_ptr(), other.as_ptr());
     assert_eq!(one.chunks(FRAME_BYTES).map(offset).collect::<Vec<_>>(), [11, 12, 13]);
-    assert_eq!(hall.stage.hub.metrics().deliveries_total, 2 + 2 * 3, "with both states");
+    assert_eq!(
+        hall.stage.hub.metrics().deliveries_total,
+        2 + 2 * 3,
+        "the deliveries of both states are counted"
+    );
 }
 
 #[test]
@@ -101,7 +108,7 @@ fn what_was_published_while_others_had_their_turn_comes_with_the_next_one() {
     hall.turn();
     assert_eq!(hall.pull(0), [[11]]);
     hall.publish([12], 100);
-    assert_eq!(hall.pull(1), [[11]], "as those before were given");
+    assert_eq!(hall.pull(1), [[11]], "the cached run is shared");
     hall.turn();
     assert_eq!((hall.pull(0), hall.pull(1)), (vec![vec![12]], vec![vec![12]]));
 }
@@ -115,7 +122,7 @@ fn a_run_is_bounded_and_what_is_left_follows() {
     assert_eq!((hall.pull(0), hall.pull(1)), (runs.to_vec(), runs.to_vec()));
     hall.publish([21], 100_000);
     hall.turn();
-    assert_eq!(hall.pull(0), [[21]], "one may be larger");
+    assert_eq!(hall.pull(0), [[21]], "a single publication may exceed the limit");
 }
 
 #[test]
@@ -131,7 +138,10 @@ fn where_too_much_is_held_nothing_is_joined_any_more() {
             held.push(run);
         }
     }
-    assert!((200..600).contains(&joined), "16 MiB, with what a growing buffer reserves: {joined}");
+    assert!(
+        (200..600).contains(&joined),
+        "expected 16 MiB plus the growth of the buffer: {joined}"
+    );
     held.clear();
     hall.publish(2_000..2_003, FRAME_BYTES);
     hall.turn();
@@ -148,7 +158,7 @@ fn a_state_comes_before_what_follows_it() {
     hall.turn();
     let Hall { sessions, partition, .. } = &mut hall;
     assert!(sessions[0].next_run(0, &mut partition.runs, |it| frame(&it)).is_none());
-    assert!(sessions[0].next_delivery().is_none(), "a worker reads it");
+    assert!(sessions[0].next_delivery().is_none(), "a worker is reading the state");
     while partition.work() {}
     hall.turn();
     let state = hall.sessions[0].next_delivery().expect("the state");

@@ -19,15 +19,15 @@ fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
     let waiting = other.clone();
     let until_then = signals.clone();
     stage.source.in_read.lock().push_back(Box::new(move || {
-        assert_eq!(drain(&mut waiting.lock()), "", "it goes on with other rooms");
+        assert_eq!(drain(&mut waiting.lock()), "", "the session delivers from other rooms");
         assert_eq!(until_then.take(), 0);
     }));
     let Some(Delivery::State { state: one, .. }) = first.next_delivery() else {
-        panic!("no state")
+        panic!("the test source has no state")
     };
     assert_eq!(signals.take(), 1);
     let Some(Delivery::State { state: two, .. }) = other.lock().next_delivery() else {
-        panic!("no state")
+        panic!("the test source has no state")
     };
     assert!(Arc::ptr_eq(&one, &two));
     assert_eq!(stage.hub.metrics().states_encoded_total, 1);
@@ -42,7 +42,7 @@ fn a_source_that_panics_leaves_nobody_waiting() {
     let waiting = other.clone();
     stage.source.in_read.lock().push_back(Box::new(move || {
         assert_eq!(drain(&mut waiting.lock()), "");
-        panic!("a fault of the source, on purpose");
+        panic!("intended panic of the source");
     }));
     let fault = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.next_delivery()));
     assert!(fault.is_err());
@@ -79,7 +79,7 @@ fn a_publication_is_shared_by_all_who_get_it() {
         Some(Delivery::Publication { publication: b, .. }),
     ) = (a, b)
     else {
-        panic!("no publications")
+        panic!("the delivery is not a publication")
     };
     assert!(Arc::ptr_eq(&a, &b));
 }
@@ -96,7 +96,7 @@ fn a_listener_is_signaled_once_per_batch_and_not_again_until_it_is_dry() {
     stage.publish([11], &[1, 2, 3]);
     assert_eq!(signals.take(), 1);
     stage.publish([12], &[1, 2, 3]);
-    assert_eq!(signals.take(), 0, "it knows already");
+    assert_eq!(signals.take(), 0, "the listener is already signaled");
     assert_eq!(drain(&mut session), "11 11 11 12 12 12");
     stage.publish([13], &[2]);
     assert_eq!(signals.take(), 1);
@@ -164,7 +164,7 @@ fn what_nobody_listens_to_is_seen_by_one_look_at_the_interest() {
     assert_eq!(stage.hub.rooms_of_kind(GROUP, ROUTE).len(), 1);
     drop(session);
     stage.hub.sweep_rooms();
-    assert!(interest.has_rooms(ROUTE), "a room lingers");
+    assert!(interest.has_rooms(ROUTE), "a room lingers after its last subscription");
     stage.clock.advance(Duration::from_secs(10));
     stage.hub.sweep_rooms();
     assert!(!interest.has_rooms(ROUTE) && stage.hub.find_room(route(1)).is_none());

@@ -25,13 +25,13 @@ fn the_storm_reaches_what_is_rare() {
     let runs: Vec<_> = (0..200).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
     let happened = |what: &str, count: fn(&HubMetrics) -> u64| {
         let times: u64 = runs.iter().map(|run| count(&run.metrics)).sum();
-        assert!(times > 0, "{what} did not happen");
+        assert!(times > 0, "{what}: this did not happen in any run");
     };
     happened("a resume", |it| it.resumed_total);
     happened("a gap on resume", |it| it.gaps_resume_total);
-    happened("a gap of a slow reader", |it| it.gaps_slow_total);
-    happened("a gap of a new life", |it| it.gaps_epoch_total);
-    happened("an end for slowness", |it| it.ended_slow_total);
+    happened("a gap for a slow reader", |it| it.gaps_slow_total);
+    happened("a gap for a new epoch", |it| it.gaps_epoch_total);
+    happened("a session ended as slow", |it| it.ended_slow_total);
     happened("a shrunk ring", |it| it.shrunk_total);
 }
 

@@ -98,7 +98,7 @@ impl Storm {
         }
         for client in &mut self.clients {
             if !client.is_idle() {
-                return Err("a client is not done after the calm".into());
+                return Err("a client still receives deliveries after the calm".into());
             }
             client.check_drained(&self.world)?;
         }
@@ -218,7 +218,7 @@ impl Storm {
         let metrics = self.hub.metrics();
         let bytes = metrics.ring_bytes + metrics.state_bytes;
         if bytes > TOTAL_BYTES {
-            return Err(format!("{bytes} bytes are held"));
+            return Err(format!("the rooms hold {bytes} bytes, more than the limit"));
         }
         let rooms = (0..=NETWORKS as u32).flat_map(|group| self.hub.rooms_of_group(group));
         for room in rooms {

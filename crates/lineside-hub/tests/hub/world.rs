@@ -370,7 +370,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
     let _ = hub.group_interest(network as u32 + 1);
     for (revision, chunk) in (first..).zip(&chunks) {
         for (channel, text) in chunk {
-            let key = key(channel).expect("a channel of this world");
+            let key = key(channel).expect("a channel of this test");
             let Some(room) = hub.find_room(key) else { continue };
             let at = (!key.has_own_sequence())
                 .then_some(Position { epoch: next.epoch, offset: revision });
@@ -392,7 +392,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
         }
         for room in hub.rooms_of_kind(0, AREA) {
             batch.restate_room(&room, None);
-            let top = room.top_position().expect("a room that counts by itself");
+            let top = room.top_position().expect("a room with its own sequence");
             world.write(room.channel().to_string(), top.epoch, top.offset, true);
             pause().await;
         }

@@ -1,7 +1,7 @@
 //! A seeded storm on an operator's channels, through the public interface: presence, joins and leaves, and every
 //! limit.
 
-#[expect(dead_code, reason = "what concerns networks is for the other simulations")]
+#[expect(dead_code, reason = "the other simulations use the network helpers")]
 #[path = "../support/mod.rs"]
 mod support;
 mod reader;
@@ -35,13 +35,19 @@ mod simulation {
             (0..100).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
         assert_eq!(runs.len(), 100);
         let counted = |what: &str, count: fn(&HubMetrics) -> u64| {
-            assert!(runs.iter().any(|run| count(&run.metrics) > 0), "{what} did not happen");
+            assert!(
+                runs.iter().any(|run| count(&run.metrics) > 0),
+                "{what}: this did not happen in any run"
+            );
         };
-        counted("a member too many", |it| it.refused_presence_total);
+        counted("a presence beyond the limit", |it| it.refused_presence_total);
         counted("a resume", |it| it.resumed_total);
         counted("a shrunk log", |it| it.shrunk_total);
         let happened = |what: &str| {
-            assert!(runs.iter().any(|run| run.happened.contains(what)), "{what} did not happen");
+            assert!(
+                runs.iter().any(|run| run.happened.contains(what)),
+                "{what}: this did not happen in any run"
+            );
         };
         for what in ["lost", "too many channels", "too many rooms", "neither", "new life"] {
             happened(what);

@@ -104,17 +104,20 @@ impl Reader {
         let outcome = match session.subscribe(&name(channel), from) {
             Ok(subscribed) => {
                 if before.0 >= channels_max || before.1 {
-                    return Err(format!("{channel} is one of {} channels", before.0 + 1));
+                    return Err(format!(
+                        "{channel} is channel number {} of the session, beyond the limit",
+                        before.0 + 1
+                    ));
                 }
                 if subscribed.recovered && Some(subscribed.position) != from {
-                    return Err(format!("{channel}: asked {from:?}, given {subscribed:?}"));
+                    return Err(format!("{channel}: requested {from:?}, got {subscribed:?}"));
                 }
                 let subscription = Subscription { at: subscribed.position, members: None };
                 self.subscriptions.insert(channel.to_owned(), subscription);
                 if subscribed.recovered { Outcome::Recovered } else { Outcome::Begun }
             }
             Err(SubscribeError::TooManyChannels) if before.0 < channels_max => {
-                return Err(format!("refused the channel after {}", before.0));
+                return Err(format!("the channel was refused after only {}", before.0));
             }
             Err(SubscribeError::AlreadySubscribed) if !before.1 => {
                 return Err(format!("{channel} was not subscribed"));
@@ -140,7 +143,7 @@ impl Reader {
         let Some((session, _)) = &mut self.session else { return Ok(()) };
         let was_on = session.unsubscribe(&name(channel));
         if was_on != self.is_on(channel) {
-            return Err(format!("{channel}: unsubscribed {was_on}"));
+            return Err(format!("{channel}: unsubscribe returned the wrong value {was_on}"));
         }
         self.leave(channel);
         Ok(())
@@ -163,7 +166,7 @@ impl Reader {
         };
         let channel = delivery.channel().as_str().to_owned();
         if !self.awake {
-            return Err(format!("{channel}: nobody said that there is something"));
+            return Err(format!("{channel}: a delivery arrived without a signal"));
         }
         if !hears(&delivery) {
             return Ok(Some(format!("{channel}: unheard")));
@@ -180,7 +183,7 @@ impl Reader {
                 }
                 let text = said.get(&(channel.clone(), epoch.to_string(), at.offset));
                 if text.map(String::as_bytes) != Some(&publication.payload.data()[..]) {
-                    return Err(format!("{channel}: {at:?} is not what was said"));
+                    return Err(format!("{channel}: {at:?} has other data than published"));
                 }
                 subscription.at = at;
                 format!("{channel}: {}", at.offset)
@@ -188,11 +191,11 @@ impl Reader {
             Delivery::Member { joined, member, .. } => {
                 let heard = (joined, member.client.to_string());
                 let Some(from) = subscription.members else {
-                    return Err(format!("{channel}: heard {heard:?} unasked"));
+                    return Err(format!("{channel}: unrequested change {heard:?}"));
                 };
                 let rest = told.get(&channel).map_or(&[][..], |told| &told[from..]);
                 let Some(index) = rest.iter().position(|told| *told == heard) else {
-                    return Err(format!("{channel}: {heard:?} is none of {rest:?}"));
+                    return Err(format!("{channel}: {heard:?} is not among {rest:?}"));
                 };
                 subscription.members = Some(from + index + 1);
                 format!("{channel}: {heard:?}")
@@ -202,7 +205,7 @@ impl Reader {
                 self.held.remove(&channel);
                 format!("{channel}: lost")
             }
-            other => return Err(format!("{channel}: {other:?} was not expected")),
+            other => return Err(format!("{channel}: unexpected delivery {other:?}")),
         };
         Ok(Some(line))
     }
@@ -223,12 +226,12 @@ impl Reader {
             if let Some(last) = last.get(channel)
                 && subscription.at != *last
             {
-                return Err(format!("{}: {channel} at {:?}", self.id, subscription.at));
+                return Err(format!("{}: {channel} ends at {:?}", self.id, subscription.at));
             }
             let heard = subscription.members;
             let told = told.get(channel).map_or(0, Vec::len);
             if heard.is_some_and(|heard| heard != told) {
-                return Err(format!("{}: {channel} heard {heard:?} of {told}", self.id));
+                return Err(format!("{}: {channel} received {heard:?} of {told} changes", self.id));
             }
         }
         Ok(())

@@ -197,7 +197,7 @@ impl Storm {
         self.tick()?;
         self.check_counts()?;
         if self.hub.metrics().present != 0 {
-            return Err("somebody is left".into());
+            return Err("the hub still counts present subscribers".into());
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Storm {
             while self.pull(n)? {
                 pulls += 1;
                 if pulls > CALM_PULLS {
-                    return Err(format!("{n} is not done after the calm"));
+                    return Err(format!("client {n} still receives deliveries after the calm"));
                 }
             }
         }
@@ -279,7 +279,7 @@ impl Storm {
             }
             Err(PresenceError::Full) if is_full => Ok(()),
             Err(PresenceError::NotKept) if channel.starts_with("app/plain/") => Ok(()),
-            other => Err(format!("{channel}, full {is_full}: {other:?}")),
+            other => Err(format!("{channel}, full {is_full}: unexpected result {other:?}")),
         }
     }
 
@@ -311,7 +311,11 @@ impl Storm {
                 }
                 self.said.insert((channel.to_owned(), at.epoch.to_string(), at.offset), text);
                 let told = self.hear()?;
-                if told.is_empty() { Ok(()) } else { Err(format!("told between ticks: {told:?}")) }
+                if told.is_empty() {
+                    Ok(())
+                } else {
+                    Err(format!("member changes were published between ticks: {told:?}"))
+                }
             }
             Err(PublishError::TooManyRooms) if rooms >= self.rooms_max => Ok(()),
             Err(error) => Err(format!("{channel}: {error} with {rooms} rooms")),
@@ -332,7 +336,7 @@ impl Storm {
             let changes = heard.remove(channel).unwrap_or_default();
             let told: BTreeSet<_> = changes.iter().cloned().collect();
             if told != expected || told.len() != changes.len() {
-                return Err(format!("{channel}: told {changes:?}, and not {expected:?}"));
+                return Err(format!("{channel}: changes {changes:?}, expected {expected:?}"));
             }
             if told.is_empty() && !there.is_empty() {
                 self.happened.insert("neither");
@@ -352,7 +356,7 @@ impl Storm {
                     heard.entry(channel.as_str().to_owned()).or_default().push(change);
                 }
                 Delivery::Publication { .. } => {}
-                other => return Err(format!("one who reads at once was given {other:?}")),
+                other => return Err(format!("the witness received an unexpected {other:?}")),
             }
         }
         Ok(heard)
@@ -385,7 +389,7 @@ impl Storm {
         let metrics = self.hub.metrics();
         let bytes = metrics.ring_bytes + metrics.state_bytes;
         if bytes > TOTAL_BYTES {
-            return Err(format!("{bytes} bytes are held"));
+            return Err(format!("the rooms hold {bytes} bytes, more than the limit"));
         }
         Ok(())
     }
@@ -404,10 +408,14 @@ impl Storm {
     fn check_counts(&self) -> Result<(), Violation> {
         let metrics = self.hub.metrics();
         if metrics.present != self.present() || metrics.present > self.present_max {
-            return Err(format!("{} are present, and not {}", metrics.present, self.present()));
+            return Err(format!(
+                "{} subscribers are present, expected {}",
+                metrics.present,
+                self.present()
+            ));
         }
         if metrics.rooms > self.rooms_max {
-            return Err(format!("{} rooms, and not {}", metrics.rooms, self.rooms_max));
+            return Err(format!("{} rooms exceed the limit of {}", metrics.rooms, self.rooms_max));
         }
         for channel in CHANNELS.into_iter().filter(|it| !it.starts_with("app/plain/")) {
             let there = self.there(channel);
@@ -420,13 +428,16 @@ impl Storm {
             let stats = self.hub.presence_stats(&name(channel));
             let stats = stats.map_err(|error| format!("{channel}: {error}"))?;
             if (stats.clients, stats.users) != (there.len(), users) {
-                return Err(format!("{channel}: {stats:?}, and not {} of {users}", there.len()));
+                return Err(format!(
+                    "{channel}: {stats:?}, expected {} clients of {users} users",
+                    there.len()
+                ));
             }
             let page = self.hub.presence_page(&name(channel), 0, CLIENTS);
             let page = page.map_err(|error| format!("{channel}: {error}"))?;
             let listed: BTreeSet<_> = page.members.iter().map(|it| it.client.to_string()).collect();
             if listed != there || page.members.len() != there.len() {
-                return Err(format!("{channel}: {listed:?} are listed, and not {there:?}"));
+                return Err(format!("{channel}: {listed:?} are listed, expected {there:?}"));
             }
         }
         Ok(())

@@ -79,10 +79,13 @@ impl Reader {
                 .subscribe(&channel, from)
                 .map_err(|why| format!("{name}: refused: {why}"))?;
             if subscribed.recovered && Some(subscribed.position) != from {
-                return Err(format!("{name}: goes on from {} instead", subscribed.position));
+                return Err(format!(
+                    "{name}: resumed from {} instead of the requested position",
+                    subscribed.position
+                ));
             }
             if subscribed.recovered && holding.reached.is_none() {
-                return Err(format!("{name}: goes on although its state was never whole"));
+                return Err(format!("{name}: resumed although its state was never complete"));
             }
             if subscribed.recovered && node != self.at {
                 self.resumed_elsewhere += 1;
@@ -106,7 +109,8 @@ impl Reader {
         };
         self.idle = false;
         let name = delivery.channel().to_string();
-        let holding = self.channels.get_mut(&name).ok_or(format!("{name}: was not asked for"))?;
+        let holding =
+            self.channels.get_mut(&name).ok_or(format!("{name}: the reader is not subscribed"))?;
         let told = holding.take(&name, &delivery, truth, mistake)?;
         if let Delivery::Ended { .. } = delivery {
             self.session = None;
@@ -154,7 +158,7 @@ impl Holding {
                         self.held.clear();
                     }
                 }
-                let coming = self.coming.as_mut().ok_or("a part without the first")?;
+                let coming = self.coming.as_mut().ok_or("a part arrived before the first part")?;
                 apply(coming, state.parts()[*part].data());
                 if let Some(position) = delivery.position() {
                     self.held = self.coming.take().unwrap_or_default();
@@ -165,7 +169,7 @@ impl Holding {
                 Ok(format!("state {} part {part}, gap {gap}", state.position()))
             }
             Delivery::Publication { publication, .. } => {
-                let position = delivery.position().ok_or("a publication without position")?;
+                let position = delivery.position().ok_or("a publication has no position")?;
                 let follows =
                     |it: Position| it.epoch == position.epoch && it.offset < position.offset;
                 if self.coming.is_some() || !self.cursor.is_some_and(follows) {
@@ -178,7 +182,7 @@ impl Holding {
                 Ok(position.to_string())
             }
             Delivery::Ended { why: SubscriptionEnd::Slow, .. } => Ok("slow".into()),
-            _ => Err(format!("{name}: not on a channel with a state")),
+            _ => Err(format!("{name}: unexpected delivery on a channel with a state")),
         }
     }
 

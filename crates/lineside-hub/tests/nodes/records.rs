@@ -28,7 +28,7 @@ pub(crate) type Holdings = BTreeMap<u8, u32>;
 pub(crate) type Change = (u8, Option<Record>);
 
 pub(crate) fn number_of(network: &str) -> usize {
-    NETWORKS.iter().position(|name| *name == network).expect("a network of this world")
+    NETWORKS.iter().position(|name| *name == network).expect("a network of this test")
 }
 
 pub(crate) fn group_of(network: usize) -> u32 {
@@ -192,7 +192,7 @@ impl Truth {
     /// Records that an owner starts an epoch; each epoch starts once.
     pub(crate) fn begin(&self, network: usize, at: Position, records: &Records) {
         if self.written.lock().contains_key(&(network, at.epoch)) {
-            self.complain(format!("{} {} was there before", NETWORKS[network], at.epoch));
+            self.complain(format!("{} {} was used before", NETWORKS[network], at.epoch));
         }
         self.write(network, at, records);
     }
@@ -224,7 +224,8 @@ impl Truth {
         at: Position,
         held: &Holdings,
     ) -> Result<(), String> {
-        let (network, route) = parse_channel(channel).ok_or("no channel of this world")?;
+        let (network, route) =
+            parse_channel(channel).ok_or("the channel is not part of this test")?;
         let written = self.written.lock();
         let known = written.get(&(network, at.epoch)).and_then(|history| history.get(&at.offset));
         let known = known.map(|records| holdings(records, route));
@@ -244,10 +245,6 @@ impl Truth {
     ) -> Result<(), String> {
         let mut told = self.told.lock();
         let known = told.entry((channel.to_owned(), at.epoch, at.offset)).or_insert(data.clone());
-        if known == data {
-            Ok(())
-        } else {
-            Err(format!("{channel} {at} is not the same everywhere"))
-        }
+        if known == data { Ok(()) } else { Err(format!("{channel} {at} differs between nodes")) }
     }
 }

@@ -115,7 +115,7 @@ impl Copies {
         let mut batch = hub.open_batch();
         for (at, messages) in told {
             for (channel, text) in messages {
-                let key = key_of(&channel).expect("a channel of this world");
+                let key = key_of(&channel).expect("a channel of this test");
                 if let Some(room) = hub.find_room(key) {
                     batch.append_publication(&room, Some(at), text.into());
                 }
@@ -168,11 +168,11 @@ impl NetworkReplica for Copies {
         let before = Position { offset: previous, ..at };
         let (held, _) = self.held(network);
         if held != before || self.leads(name) {
-            self.truth.complain(format!("{}: {name} is at {held}, not {before}", self.node));
+            self.truth.complain(format!("{}: {name} is at {held}, expected {before}", self.node));
         }
         let reached = self.publish(network, before, &revisions, false);
         if reached != at {
-            self.truth.complain(format!("{}: {name} reached {reached}, not {at}", self.node));
+            self.truth.complain(format!("{}: {name} reached {reached}, expected {at}", self.node));
         }
         self.truth.check_records(&self.node, network, at, &self.held(network).1);
         Ok(())
@@ -190,7 +190,10 @@ impl NetworkReplica for Copies {
         let network = number_of(name);
         self.truth.check_records(&self.node, network, at, &records);
         if self.leads(name) {
-            self.truth.complain(format!("{}: {name} is its own", self.node));
+            self.truth.complain(format!(
+                "{}: {name} received changes although this node owns it",
+                self.node
+            ));
         }
         self.swap(network, at, records);
         self.jump(network, at);
@@ -228,7 +231,7 @@ impl StateSource for Copies {
 
     fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
         let (position, records) = self.held(key.group as usize - 1);
-        let (_, route) = parse_channel(channel.as_str()).expect("a channel of this world");
+        let (_, route) = parse_channel(channel.as_str()).expect("a channel of this test");
         let upserts: Vec<String> =
             holdings(&records, route).iter().map(|(key, it)| format!("{key}={it};")).collect();
         let parts = upserts.chunks(RECORDS_PER_PART).map(|part| part.concat().into()).collect();

@@ -23,7 +23,7 @@ fn the_same_seed_twice_gives_the_same_trace() {
 #[test]
 fn the_storm_reaches_what_is_rare() {
     let runs: Vec<_> = (0..60).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
-    let sum = |what: &str, times: u64| assert!(times > 0, "{what} did not happen");
+    let sum = |what: &str, times: u64| assert!(times > 0, "{what}: this did not happen in any run");
     let nodes = |count: fn(&ClusterNodeMetrics) -> u64| -> u64 {
         runs.iter().flat_map(|run| &run.nodes).map(count).sum()
     };
@@ -32,7 +32,7 @@ fn the_storm_reaches_what_is_rare() {
     };
     sum("a publication of another node", nodes(|it| it.applied_total));
     sum("a repetition", nodes(|it| it.repeated_total));
-    sum("a term that was over", nodes(|it| it.refused_total));
+    sum("a message of an old term", nodes(|it| it.refused_total));
     sum(
         "an answer without a state",
         nodes(|it| it.answers_total.saturating_sub(it.states_sent_total)),
@@ -41,8 +41,8 @@ fn the_storm_reaches_what_is_rare() {
     sum("the end of an ownership", nodes(|it| it.deposed_total));
     sum("a resume at another node", runs.iter().map(|run| run.resumed_elsewhere).sum());
     sum("a gap on resume", hubs(|it| it.gaps_resume_total));
-    sum("a gap of a new life", hubs(|it| it.gaps_epoch_total));
-    sum("a gap within a life", hubs(|it| it.gaps_slow_total));
+    sum("a gap for a new epoch", hubs(|it| it.gaps_epoch_total));
+    sum("a gap within an epoch", hubs(|it| it.gaps_slow_total));
 }
 
 #[test]

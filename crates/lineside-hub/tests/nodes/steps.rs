@@ -165,7 +165,7 @@ impl Pair {
         let at = self.at(revision);
         *self.owner.notes.at.lock() = at;
         let changes = changes.iter().map(|it| Bytes::copy_from_slice(it.as_bytes())).collect();
-        self.owner.node.publish_changes(NETWORK, at, changes).expect("it is the owner");
+        self.owner.node.publish_changes(NETWORK, at, changes).expect("this node owns the network");
     }
 
     /// Publishes, and takes the resulting message from the tray.
@@ -178,7 +178,7 @@ impl Pair {
     }
 
     fn at(&self, offset: u64) -> Position {
-        let head = self.owner.node.network_head(NETWORK).expect("it is the owner");
+        let head = self.owner.node.network_head(NETWORK).expect("this node owns the network");
         Position { offset, ..head.at }
     }
 
@@ -220,7 +220,7 @@ fn a_publication_is_one_message_to_all() {
     assert_eq!(sent, [(MessageRecipient::All, expected.clone())]);
     pair.carry(expected);
     assert_eq!(pair.told(), ["10>13 x"]);
-    assert!(pair.take().is_empty(), "there is nothing to say to it");
+    assert!(pair.take().is_empty(), "there are no messages to send");
 }
 
 #[test]
@@ -263,13 +263,17 @@ fn what_is_missing_is_asked_for_once_a_second_and_told_again() {
         is_stuck: false,
         unfinished: None,
     };
-    assert_eq!(asks(&asked), [&ask], "it asks once");
+    assert_eq!(asks(&asked), [&ask], "it requests the state once");
     pair.pass(ASK_AGAIN - Duration::from_millis(1));
     assert!(asks(&pair.take()).is_empty());
     pair.pass(Duration::from_millis(1));
     pair.settle();
     assert_eq!(pair.told(), ["10>11 lost", "11>12 y", "12>13 z"]);
-    assert_eq!(pair.owner.node.metrics().states_sent_total, 1, "only the first one");
+    assert_eq!(
+        pair.owner.node.metrics().states_sent_total,
+        1,
+        "only the first request was answered"
+    );
 }
 
 #[test]
@@ -284,14 +288,14 @@ fn while_an_answer_comes_in_it_does_not_ask_again_and_what_is_new_is_no_answer()
         pair.clock.advance(most);
         pair.carry(message.clone());
         pair.follower.node.run_due_work();
-        assert!(asks(&pair.take()).is_empty(), "the answer is on its way");
+        assert!(asks(&pair.take()).is_empty(), "the reply is in transit");
     }
     pair.clock.advance(most);
     let early = pair.said(15, "e");
     pair.carry(early);
     pair.clock.advance(Duration::from_millis(1));
     pair.follower.node.run_due_work();
-    assert_eq!(asks(&pair.take()).len(), 1, "the rest was lost");
+    assert_eq!(asks(&pair.take()).len(), 1, "the remaining parts were lost");
     pair.carry(lost[2].clone());
     assert_eq!(pair.told(), ["10>11 a", "11>12 b", "12>13 c", "13>14 d", "14>15 e"]);
 }
@@ -337,7 +341,7 @@ fn a_publication_that_lacks_a_part_is_missing() {
     pair.publish(11, &["a", "b"]);
     let first = pair.take().remove(0);
     pair.carry(first);
-    assert!(pair.take().is_empty(), "the other may be under way");
+    assert!(pair.take().is_empty(), "the other parts may be in transit");
     pair.publish(12, &["c"]);
     pair.settle();
     assert_eq!(pair.told(), ["10>11 ab", "11>12 c"]);
@@ -405,7 +409,7 @@ fn a_term_that_is_over_is_ignored_and_its_owner_told() {
     let claim = pair.take();
     assert_eq!(pair.told(), ["leads"]);
     assert_ne!(
-        pair.follower.node.network_head(NETWORK).expect("it leads").at.epoch,
+        pair.follower.node.network_head(NETWORK).expect("this node owns the network").at.epoch,
         pair.at(10).epoch
     );
     let stale = pair.said(11, "x");
@@ -433,11 +437,11 @@ fn an_owner_that_missed_an_interlude_takes_a_later_term() {
     let ownership = &pair.owner.ownership;
     assert_eq!(ownership.replace_roster(3, [RingMember::new("a", 1)]), Ok(true));
     pair.owner.node.run_due_work();
-    assert!(pair.owner.notes.take().is_empty(), "as far as it knows, nothing has changed");
+    assert!(pair.owner.notes.take().is_empty(), "the old owner has not noticed a change");
     let outdated = MessageBody::Outdated { network: NETWORK.into(), term: 2 };
     pair.owner.node.receive_message(BusMessage { from: "b".into(), body: outdated });
     assert_eq!(pair.owner.notes.take(), ["leads"]);
-    let head = pair.owner.node.network_head(NETWORK).expect("it leads");
+    let head = pair.owner.node.network_head(NETWORK).expect("this node owns the network");
     assert!(head.term == 3 && head.at.epoch != before);
     pair.settle();
     assert_eq!(pair.told(), ["=10 all"]);
@@ -481,5 +485,5 @@ fn nothing_that_a_node_is_sent_makes_it_panic_or_grow() {
     assert!(pair.told().is_empty());
     let next = pair.changes(10, 2_000, whole("x"));
     pair.carry(next);
-    assert_eq!(pair.told(), ["10>2000 x"], "what comes next has a place all the same");
+    assert_eq!(pair.told(), ["10>2000 x"], "later changes still fit");
 }

@@ -131,19 +131,19 @@ impl Storm {
             790..840 => self.count_members(),
             840..865 => self.set_faults(),
             865..885 => {
-                self.note(format!("node {} is cut off, or no longer", n + 1));
+                self.note(format!("node {} loses or regains its connection", n + 1));
                 let is_cut_off = !self.stations[n].is_cut_off;
                 self.cut_off(n, is_cut_off);
             }
             885..905 => {
-                self.note(format!("node {} pauses, or goes on", n + 1));
+                self.note(format!("node {} pauses or continues", n + 1));
                 self.stations[n].is_paused ^= true;
             }
             905..915 => self.crash(n),
             915..940 => self.come_back(n),
             940..950 => {
                 self.stations[n].weight = self.rng.u16(..4);
-                self.note(format!("node {} weighs {}", n + 1, self.stations[n].weight));
+                self.note(format!("node {} has weight {}", n + 1, self.stations[n].weight));
             }
             950..955 => {
                 self.note("a long time passes".into());
@@ -219,7 +219,7 @@ impl Storm {
         let answering: Vec<usize> =
             (0..self.stations.len()).filter(|it| self.stations[*it].is_running()).collect();
         let Some(to) = self.rng.choice(answering) else { return Ok(()) };
-        self.note(format!("reader {n} goes to node {}", to + 1));
+        self.note(format!("reader {n} connects to node {}", to + 1));
         let Some(process) = &self.stations[to].process else { return Ok(()) };
         self.readers[n].disconnect();
         self.readers[n].connect(to, &process.hub).map_err(|why| format!("reader {n}: {why}"))
@@ -334,7 +334,7 @@ impl Storm {
     /// *One owner, the one of the hash ring, and every node at its position.*
     fn check_nodes(&self) -> Result<(), Violation> {
         for (network, name) in NETWORKS.iter().enumerate() {
-            let (owner, held) = self.owner(network).ok_or(format!("nobody owns {name}"))?;
+            let (owner, held) = self.owner(network).ok_or(format!("{name} has no owner"))?;
             for (n, station) in self.stations.iter().enumerate() {
                 let Some(process) = &station.process else { continue };
                 if process.node.owns_network(name) != (n == owner)
@@ -357,7 +357,7 @@ impl Storm {
             for name in NETWORKS {
                 if process.copies.leads(name) != process.node.owns_network(name) {
                     return Err(format!(
-                        "{}: {name} has a writer that it should not",
+                        "{}: {name} has a writer on another node than its owner",
                         station.name
                     ));
                 }

@@ -312,7 +312,11 @@ fn where_there_is_no_place_the_newest_are_kept() {
     let next = first.next(kept, Duration::ZERO);
     let back = |offset| next.come_back(&channel, Position { epoch, offset });
     assert!(back(2).contains("recovered: true") && back(2).contains("second 2"), "{}", back(2));
-    assert!(back(1).contains("recovered: false"), "a hole would be silent: {}", back(1));
+    assert!(
+        back(1).contains("recovered: false"),
+        "a lost publication must not be silent: {}",
+        back(1)
+    );
 }
 
 #[test]

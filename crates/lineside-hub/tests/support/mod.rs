@@ -27,7 +27,8 @@ pub(crate) fn check_seeds<R>(binary: &str, usual: u64, run: impl Fn(u64) -> Resu
     for seed in seeds {
         if let Err(violation) = run(seed) {
             panic!(
-                "{violation}\nrun again: LINESIDE_SIM_SEED={seed} cargo test -p lineside-hub --test {binary} simulation"
+                "{violation}\nto reproduce: LINESIDE_SIM_SEED={seed} cargo test -p lineside-hub \
+                --test {binary} simulation"
             );
         }
     }
@@ -52,7 +53,7 @@ pub(crate) fn check_mistakes<M: Copy + Debug, R>(
 ) {
     for &mistake in mistakes {
         let found = (0..seeds).any(|seed| run(seed, mistake).is_err());
-        assert!(found, "{mistake:?} went unnoticed");
+        assert!(found, "injected fault {mistake:?} was not detected");
     }
 }
 

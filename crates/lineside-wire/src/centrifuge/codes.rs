@@ -59,34 +59,34 @@ macro_rules! table {
 }
 
 table! { ERRORS: ErrorCode {
-    INTERNAL = 100 "internal server error" true, "something is wrong with the server";
-    UNAUTHORIZED = 101 "unauthorized" false, "a token is wanted, or this one is not valid";
-    UNKNOWN_CHANNEL = 102 "unknown channel" false, "there is no such feed, stop, route or trip, or no such kind of channel";
-    PERMISSION_DENIED = 103 "permission denied" false, "not for this client";
-    METHOD_NOT_FOUND = 104 "method not found" false, "a command that the server does not know";
-    ALREADY_SUBSCRIBED = 105 "already subscribed" false, "the connection listens to this channel already";
-    LIMIT_EXCEEDED = 106 "limit exceeded" false, "more channels than one connection may have";
-    BAD_REQUEST = 107 "bad request" false, "a channel's name or another field is not well-formed";
-    NOT_AVAILABLE = 108 "not available" false, "not offered for this channel, or not at all";
-    TOKEN_EXPIRED = 109 "token expired" false, "the token has expired: get a new one and try again";
-    TOO_MANY_REQUESTS = 111 "too many requests" true, "the server is busy: try again later";
-    UNRECOVERABLE_POSITION = 112 "unrecoverable position" false, "history is asked for from where it no longer reaches back to";
+    INTERNAL = 100 "internal server error" true, "the server failed to process the command";
+    UNAUTHORIZED = 101 "unauthorized" false, "the token is missing or invalid";
+    UNKNOWN_CHANNEL = 102 "unknown channel" false, "the feed, stop, route, trip or kind of channel does not exist";
+    PERMISSION_DENIED = 103 "permission denied" false, "the client may not do this";
+    METHOD_NOT_FOUND = 104 "method not found" false, "the server does not know this command";
+    ALREADY_SUBSCRIBED = 105 "already subscribed" false, "the connection is already subscribed to this channel";
+    LIMIT_EXCEEDED = 106 "limit exceeded" false, "the connection has reached its limit of channels";
+    BAD_REQUEST = 107 "bad request" false, "the channel name or another field is malformed";
+    NOT_AVAILABLE = 108 "not available" false, "the channel or the server does not offer this";
+    TOKEN_EXPIRED = 109 "token expired" false, "the token has expired; get a new one and retry";
+    TOO_MANY_REQUESTS = 111 "too many requests" true, "the server is busy; retry later";
+    UNRECOVERABLE_POSITION = 112 "unrecoverable position" false, "the history no longer contains the requested position";
 }}
 
 table! { DISCONNECTS: DisconnectCode {
-    CONNECTION_CLOSED = 3000 "connection closed", "the client closed it, or the operator's own back end did";
-    SHUTDOWN = 3001 "shutdown", "the server stops or restarts";
-    BAD_MESSAGE = 3003 "bad request", "a message that is no command, no connect first, or none in time";
-    EXPIRED = 3005 "connection expired", "the connection's token has expired and was not refreshed";
-    SLOW = 3008 "slow", "the client read nothing for long, or fell behind again and again";
-    NO_PONG = 3012 "no pong", "a ping was not answered in time";
-    FLOOD = 3013 "too many requests", "more commands than one connection may send";
+    CONNECTION_CLOSED = 3000 "connection closed", "the client or the operator's back end closed the connection";
+    SHUTDOWN = 3001 "shutdown", "the server is stopping or restarting";
+    BAD_MESSAGE = 3003 "bad request", "the client sent an invalid command, did not send `connect` first, or not in time";
+    EXPIRED = 3005 "connection expired", "the token of the connection expired and was not refreshed";
+    SLOW = 3008 "slow", "the client stopped reading, or fell behind repeatedly";
+    NO_PONG = 3012 "no pong", "the client did not answer a ping in time";
+    FLOOD = 3013 "too many requests", "the client exceeded the command rate limit";
 }}
 
 table! { UNSUBSCRIBES: UnsubscribeCode {
-    INSUFFICIENT_STATE = 2500 "insufficient state", "publications of a channel without state were missed";
-    SUBSCRIPTION_EXPIRED = 2501 "subscription expired", "the subscription's token has expired and was not refreshed";
-    FEED_CHANGED = 2502 "feed changed", "the operator removed the feed, or feeds came to its network or left it";
+    INSUFFICIENT_STATE = 2500 "insufficient state", "the client missed publications of a channel that has no state";
+    SUBSCRIPTION_EXPIRED = 2501 "subscription expired", "the token of the subscription expired and was not refreshed";
+    FEED_CHANGED = 2502 "feed changed", "the operator removed the feed or changed the feeds of its network";
 }}
 
 /// Returns the tables of docs/protocol/websocket.md.

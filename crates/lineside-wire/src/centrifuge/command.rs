@@ -46,10 +46,10 @@ pub enum CommandRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
     /// The bytes are not in the connection's format.
-    #[error("not a command")]
+    #[error("the bytes are not a command")]
     Malformed,
     /// A request that needs a reply has no id.
-    #[error("command without an id")]
+    #[error("the command has no id")]
     NoId,
 }
 

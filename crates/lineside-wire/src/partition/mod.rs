@@ -189,13 +189,13 @@ impl Drop for PartitionSet {
 
 impl fmt::Debug for PartitionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Partitions").field("n", &self.inboxes.len()).finish_non_exhaustive()
+        f.debug_struct("PartitionSet").field("n", &self.inboxes.len()).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for PendingConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Newcomer")
+        f.debug_struct("PendingConnection")
             .field("socket", &self.socket)
             .field("asks", &self.asks)
             .finish_non_exhaustive()

@@ -90,7 +90,11 @@ mod tests {
         let mut rows = due(&mut wheel, 1_000_000);
         rows.sort_unstable();
         assert_eq!(rows.len(), 32);
-        assert_eq!(wheel.schedule_row(5, Duration::from_secs(3)), 1_001, "the past is due next");
+        assert_eq!(
+            wheel.schedule_row(5, Duration::from_secs(3)),
+            1_001,
+            "a time in the past is due in the next slot"
+        );
     }
 
     #[test]

@@ -98,7 +98,7 @@ mod tests {
     fn a_job_that_panics_takes_nobody_along() {
         let pool = WorkerThreads::start_threads(1).expect("a thread");
         let (done, doing) = mpsc::sync_channel(1);
-        pool.run_job(Box::new(|| panic!("on purpose, to see that the next job is done")));
+        pool.run_job(Box::new(|| panic!("intended panic; the next job must still run")));
         pool.run_job(Box::new(move || done.send(7).expect("a listener")));
         assert_eq!(doing.recv(), Ok(7));
     }
@@ -116,7 +116,7 @@ mod tests {
         let (kept, lost) = mpsc::sync_channel::<()>(1);
         pool.run_job(Box::new(move || drop(kept)));
         drop(pool);
-        assert!(lost.recv().is_err(), "the sender was dropped with its job");
+        assert!(lost.recv().is_err(), "the job and its sender were dropped");
         drop(end);
     }
 }

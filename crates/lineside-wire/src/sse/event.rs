@@ -39,15 +39,16 @@ pub(super) const EXPIRED: Bytes = Bytes::from_static(b": expired: the token has 
 /// Returns the reason and a comment for people who read the stream, if the delivery ends the stream.
 pub(super) fn encode_end(delivery: &Delivery) -> Option<(CloseReason, Bytes)> {
     match delivery {
-        Delivery::Ended { why: SubscriptionEnd::Slow, .. } => {
-            Some((CloseReason::Slow, Bytes::from_static(b": slow: missed too much in a row\n")))
-        }
+        Delivery::Ended { why: SubscriptionEnd::Slow, .. } => Some((
+            CloseReason::Slow,
+            Bytes::from_static(b": slow: the client fell behind repeatedly\n"),
+        )),
         Delivery::Ended { why: SubscriptionEnd::Lost, .. } => {
-            let said = b": lost: what was missed is no longer kept\n";
+            let said = b": lost: the missed publications are no longer stored\n";
             Some((CloseReason::Slow, Bytes::from_static(said)))
         }
         Delivery::Ended { why: SubscriptionEnd::Over, .. } => {
-            let said = b": changed: the operator changed which feeds there are\n";
+            let said = b": changed: the operator changed the configured feeds\n";
             Some((CloseReason::Changed, Bytes::from_static(said)))
         }
         // A stream has no client id that an order could name or exclude.

@@ -8,13 +8,13 @@ use super::{CHANNELS_MAX, LastEventId};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The request names no channel.
-    #[error("name a channel, as in ?channel=feed/city")]
+    #[error("the request names no channel; add one, for example ?channel=feed/city")]
     NoChannel,
     /// The request names more than [`CHANNELS_MAX`] channels.
-    #[error("at most {CHANNELS_MAX} channels in one connection")]
+    #[error("the request names too many channels; a connection may have at most {CHANNELS_MAX}")]
     TooManyChannels,
     /// A name is not a channel.
-    #[error("bad channel {name:?}: {why}")]
+    #[error("invalid channel {name:?}: {why}")]
     BadChannel {
         /// The name, cut to a readable length.
         name: Box<str>,
@@ -22,13 +22,13 @@ pub enum OpenError {
         why: BadChannel,
     },
     /// There is no such feed.
-    #[error("no feed for the channel {name:?}")]
+    #[error("channel {name:?} names a feed that does not exist")]
     UnknownFeed {
         /// The channel.
         name: Box<str>,
     },
     /// The feed has nothing with this id.
-    #[error("the feed of the channel {name:?} has nothing with this id")]
+    #[error("channel {name:?} names an id that its feed does not contain")]
     UnknownItem {
         /// The channel.
         name: Box<str>,
@@ -36,7 +36,7 @@ pub enum OpenError {
         code: &'static str,
     },
     /// The node has its largest number of rooms; the client should retry later.
-    #[error("this node is full at the moment")]
+    #[error("this node has reached its limit of rooms; retry later")]
     Overloaded,
 }
 

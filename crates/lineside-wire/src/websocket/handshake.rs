@@ -72,7 +72,7 @@ pub fn accept_request<'a>(
     headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<AcceptedHandshake, HandshakeError> {
     if method != "GET" {
-        return Err(handshake_error(405, "a WebSocket is opened with GET"));
+        return Err(handshake_error(405, "the method of a WebSocket handshake must be GET"));
     }
     let mut asked = HandshakeHeaders::default();
     for (name, value) in headers {
@@ -81,17 +81,23 @@ pub fn accept_request<'a>(
         }
     }
     if !asked.upgrade {
-        return Err(handshake_error(426, "this is a WebSocket: send Upgrade: websocket"));
+        return Err(handshake_error(
+            426,
+            "this URL expects a WebSocket handshake; send Upgrade: websocket",
+        ));
     }
     if !asked.connection {
-        return Err(handshake_error(400, "Connection: Upgrade is missing"));
+        return Err(handshake_error(400, "the header Connection: Upgrade is missing"));
     }
     if !asked.version {
-        return Err(handshake_error(426, "Sec-WebSocket-Version: 13 is wanted"));
+        return Err(handshake_error(426, "the header Sec-WebSocket-Version must be 13"));
     }
-    let key = asked.key.ok_or(handshake_error(400, "Sec-WebSocket-Key is missing"))?;
+    let key = asked.key.ok_or(handshake_error(400, "the header Sec-WebSocket-Key is missing"))?;
     if key.len() != KEY_CHARACTERS || !key.ends_with("==") {
-        return Err(handshake_error(400, "Sec-WebSocket-Key is not 16 bytes in base64"));
+        return Err(handshake_error(
+            400,
+            "the header Sec-WebSocket-Key must be 16 bytes in base64",
+        ));
     }
     let key = derive_accept_key(key.as_bytes());
     Ok(AcceptedHandshake { key, format: asked.format, deflate: asked.deflate })
@@ -118,7 +124,7 @@ impl<'a> HandshakeHeaders<'a> {
             self.version = value.trim() == "13";
         } else if is("sec-websocket-key") {
             if self.key.replace(value.trim()).is_some() {
-                return Err(handshake_error(400, "Sec-WebSocket-Key is there twice"));
+                return Err(handshake_error(400, "the header Sec-WebSocket-Key appears twice"));
             }
         } else if is("sec-websocket-protocol") {
             // The client's order is its preference.
@@ -184,7 +190,7 @@ pub struct HandshakeResponse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeRefusal {
     /// The server answered with another status.
-    #[error("the server answered {0} and not 101")]
+    #[error("the server answered {0} instead of 101")]
     Status(u16),
     /// The reply is not valid for this request.
     #[error("{0}")]
@@ -223,7 +229,11 @@ impl HandshakeRequest {
         let head_bytes = match reply.parse(bytes) {
             Ok(httparse::Status::Complete(bytes)) => bytes,
             Ok(httparse::Status::Partial) if bytes.len() < REPLY_BYTES_MAX => return Ok(None),
-            _ => return Err(HandshakeRefusal::Malformed("the reply is not HTTP, or endless")),
+            _ => {
+                return Err(HandshakeRefusal::Malformed(
+                    "the reply is not HTTP, or its head is too large",
+                ));
+            }
         };
         let status = reply.code.unwrap_or_default();
         if status != 101 {
@@ -234,18 +244,22 @@ impl HandshakeRequest {
             found.and_then(|it| str::from_utf8(it.value).ok())
         };
         if find("sec-websocket-accept") != Some(&derive_accept_key(self.key.as_bytes())) {
-            return Err(HandshakeRefusal::Malformed("the reply belongs to another request"));
+            return Err(HandshakeRefusal::Malformed(
+                "the reply has the wrong Sec-WebSocket-Accept",
+            ));
         }
         if find("sec-websocket-protocol") != Some(self.format.subprotocol_name()) {
             return Err(HandshakeRefusal::Malformed(
-                "the server does not speak the protocol asked for",
+                "the server did not accept the requested subprotocol",
             ));
         }
         let deflate = match find("sec-websocket-extensions") {
             None => false,
             Some(extension) if self.deflate && is_acceptable_offer(extension) => true,
             Some(_) => {
-                return Err(HandshakeRefusal::Malformed("an extension that was not offered"));
+                return Err(HandshakeRefusal::Malformed(
+                    "the server selected an extension that was not offered",
+                ));
             }
         };
         Ok(Some(HandshakeResponse { deflate, head_bytes }))

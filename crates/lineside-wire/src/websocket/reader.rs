@@ -45,13 +45,13 @@ pub enum ReadError {
     #[error("{0}")]
     Protocol(&'static str),
     /// A text message is not UTF-8.
-    #[error("text is not UTF-8")]
+    #[error("the text message is not UTF-8")]
     NotUtf8,
     /// A message that is marked as compressed is not.
-    #[error("message is not compressed data")]
+    #[error("the compressed message is corrupt")]
     NotDeflated,
     /// A message exceeds the size limit.
-    #[error("message is too large")]
+    #[error("the message is too large")]
     TooLarge,
 }
 
@@ -195,8 +195,8 @@ impl WebSocketReader {
         let fresh = input.len().min(HEAD_BYTES_MAX - kept);
         head[kept..kept + fresh].copy_from_slice(&input[..fresh]);
         let mut cursor = Cursor::new(&head[..kept + fresh]);
-        let parsed =
-            FrameHeader::parse(&mut cursor).map_err(|_| ReadError::Protocol("reserved opcode"))?;
+        let parsed = FrameHeader::parse(&mut cursor)
+            .map_err(|_| ReadError::Protocol("the opcode is reserved"))?;
         let Some((header, length)) = parsed else {
             let partial = self.partial.get_or_insert_default();
             partial.head = head;
@@ -212,7 +212,7 @@ impl WebSocketReader {
         // RFC 6455, section 5.2: the length must use the shortest encoding.
         let shortest = frame_head_bytes(usize::try_from(length).unwrap_or(usize::MAX));
         if head_bytes != shortest + header.mask.map_or(0, |mask| mask.len()) {
-            return Err(ReadError::Protocol("length in more bytes than it takes"));
+            return Err(ReadError::Protocol("the payload length is not minimally encoded"));
         }
         self.check_header(&header, length).map(Some)
     }
@@ -222,27 +222,31 @@ impl WebSocketReader {
         let wants_mask = self.role == EndpointRole::Server;
         if header.mask.is_some() != wants_mask {
             return Err(ReadError::Protocol(if wants_mask {
-                "frame without a mask"
+                "the client frame is not masked"
             } else {
-                "masked frame from a server"
+                "the server frame is masked"
             }));
         }
         if header.rsv2 || header.rsv3 || header.rsv1 && !self.deflate {
-            return Err(ReadError::Protocol("reserved bit"));
+            return Err(ReadError::Protocol("a reserved bit is set"));
         }
         let before = match header.opcode {
             OpCode::Control(_) => {
                 if !header.is_final || header.rsv1 || length > CONTROL_BYTES_MAX as u64 {
-                    return Err(ReadError::Protocol("control frame that is long, or in pieces"));
+                    return Err(ReadError::Protocol(
+                        "the control frame is fragmented or longer than 125 bytes",
+                    ));
                 }
                 0
             }
             OpCode::Data(Data::Continue) => {
                 let Some(message) = message else {
-                    return Err(ReadError::Protocol("continuation of nothing"));
+                    return Err(ReadError::Protocol(
+                        "the continuation frame has no message to continue",
+                    ));
                 };
                 if header.rsv1 {
-                    return Err(ReadError::Protocol("reserved bit"));
+                    return Err(ReadError::Protocol("a reserved bit is set"));
                 }
                 if message.n_frames >= MESSAGE_FRAMES_MAX {
                     return Err(ReadError::TooLarge);
@@ -250,7 +254,9 @@ impl WebSocketReader {
                 message.payload.len()
             }
             OpCode::Data(_) if message.is_some() => {
-                return Err(ReadError::Protocol("message within a message"));
+                return Err(ReadError::Protocol(
+                    "a new message begins before the previous one ended",
+                ));
             }
             OpCode::Data(_) => 0,
         };
@@ -405,10 +411,10 @@ fn close_event(payload: Cow<'_, [u8]>) -> Result<WebSocketEvent<'_>, ReadError> 
     let code = match *payload {
         [] => return Ok(WebSocketEvent::Close { code: None, reason: Cow::Borrowed("") }),
         [high, low, ..] => u16::from_be_bytes([high, low]),
-        [_] => return Err(ReadError::Protocol("close code of one byte")),
+        [_] => return Err(ReadError::Protocol("the close code has only one byte")),
     };
     if !CloseCode::from(code).is_allowed() {
-        return Err(ReadError::Protocol("close code that may not be sent"));
+        return Err(ReadError::Protocol("the close code must not be sent"));
     }
     let reason = match payload {
         Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[2..]),

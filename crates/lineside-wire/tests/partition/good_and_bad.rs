@@ -19,9 +19,11 @@ fn everybody_is_given_everything_in_order_over_both_transports() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..200).map(|_| stage.listener(1)).collect();
     let mut events: Vec<_> = (0..200).map(|_| stage.events(1, SseSubscriber::default())).collect();
-    eventually("all are in", || stage.partitions.metrics().connection_count() == 400);
-    eventually("all streams listen", || stage.hub.metrics().subscriptions == 400);
-    let last = (0..50).map(|_| stage.publish(1, 100)).last().expect("some");
+    eventually("all clients are connected", || {
+        stage.partitions.metrics().connection_count() == 400
+    });
+    eventually("all streams are subscribed", || stage.hub.metrics().subscriptions == 400);
+    let last = (0..50).map(|_| stage.publish(1, 100)).last().expect("a published offset");
     for peer in &mut peers {
         assert!((1..=last).all(|offset| peer.next_offset() == offset));
     }
@@ -30,7 +32,7 @@ fn everybody_is_given_everything_in_order_over_both_transports() {
         let ends = format!("id: 1@{}:{last}\n\n", lineside_hub::Epoch::from_bits(7));
         while !text.ends_with(&ends) {
             let mut bytes = [0; 4096];
-            let n = stream.read(&mut bytes).expect("more");
+            let n = stream.read(&mut bytes).expect("more bytes");
             assert!(n > 0, "the stream ended after {text}");
             text.push_str(str::from_utf8(&bytes[..n]).expect("ASCII"));
         }
@@ -44,13 +46,15 @@ fn after_a_fault_a_partition_goes_on_with_those_who_come_back() {
     let mut peers: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
     let token = json!({"subscribe": {"channel": "feed/2", "token": FAULT}, "id": 9});
     peers[0].send(&token);
-    eventually("its half is gone", || stage.partitions.metrics().connection_count() == 3);
+    eventually("the connections of the failed partition are closed", || {
+        stage.partitions.metrics().connection_count() == 3
+    });
     assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Fault), 3);
     let mut back: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
     let offset = stage.publish(1, 10);
-    assert!(back.iter_mut().all(|peer| peer.next_offset() == offset), "both partitions serve");
+    assert!(back.iter_mut().all(|peer| peer.next_offset() == offset), "both partitions deliver");
     let heard = peers.iter_mut().map(|peer| usize::from(peer.next().is_some()));
-    assert_eq!(heard.sum::<usize>(), 3, "who sat elsewhere noticed nothing");
+    assert_eq!(heard.sum::<usize>(), 3, "the clients of the other partition are still connected");
 }
 
 #[test]
@@ -67,8 +71,8 @@ fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
     }
     assert!(stage.partitions.metrics().blocked_count() >= 10);
     let closed = || stage.partitions.metrics().closed_count(CloseReason::Slow);
-    assert_eq!(closed(), 0, "they have time");
-    eventually("they are given up", || {
+    assert_eq!(closed(), 0, "the stall timeout has not passed");
+    eventually("the stalled clients are disconnected", || {
         stage.clock.advance(STALL_MAX / 10);
         // The good clients must answer the pings meanwhile.
         good.iter_mut().for_each(|peer| peer.send(&json!({})));
@@ -89,15 +93,15 @@ fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
         let told = || stage.hub.metrics().deliveries_total;
         let before = told();
         stage.publish(1, 100_000);
-        eventually("it was sent, or not any more", || {
+        eventually("the publication was sent, or the socket is blocked", || {
             stage.clock.advance(COALESCE);
             is_blocked() || told() > before
         });
     }
-    let last = (0..300).map(|_| stage.publish(1, 100_000)).last().expect("some");
+    let last = (0..300).map(|_| stage.publish(1, 100_000)).last().expect("a published offset");
     let mut gaps = 0;
     loop {
-        let message = slow.next().expect("it goes on");
+        let message = slow.next().expect("another message");
         let publication = &message["push"]["pub"];
         gaps += u32::from(publication["data"]["gap"] == true);
         if publication["offset"].as_u64() == Some(last) {
@@ -123,18 +127,18 @@ fn a_large_state_to_many_keeps_no_other_room_waiting() {
         })
         .collect();
     let waiting = || stage.partitions.metrics().pending_snapshots();
-    eventually("some wait for their turn", || waiting() > 0);
+    eventually("some states are pending", || waiting() > 0);
     let begun = Instant::now();
     for _ in 0..20 {
         let offset = stage.publish(2, 100);
         assert_eq!(lone.next_offset(), offset);
-        assert!(waiting() > 0, "it came before the crowd had its states");
+        assert!(waiting() > 0, "the publication arrived before the pending states");
     }
     // All together, because a busy machine may delay any one of them.
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
-    assert_eq!(stage.hub.metrics().states_encoded_total, 2, "one for each room");
+    assert_eq!(stage.hub.metrics().states_encoded_total, 2, "one encoding for each room");
     drop(crowd);
-    eventually("places are given back", || {
+    eventually("the slots of pending states are freed", || {
         let metrics = stage.partitions.metrics();
         metrics.connection_count() == 1 && metrics.pending_snapshots() == 0
     });
@@ -152,10 +156,10 @@ fn who_does_not_answer_a_ping_is_told_so_and_who_does_stays() {
     stage.clock.advance(11 * SECOND);
     assert_eq!(silent.end(), Some(3012));
     let mut quiet = quiet;
-    assert_eq!(quiet.end(), Some(3003), "it never said who it is");
+    assert_eq!(quiet.end(), Some(3003), "the client never sent connect");
     let offset = stage.publish(1, 10);
     assert_eq!(lively.next_offset(), offset);
-    eventually("both are counted, though they keep their ends open", || {
+    eventually("both closings are counted, although the clients keep their sockets open", || {
         stage.clock.advance(SECOND);
         lively.send(&json!({}));
         let metrics = stage.partitions.metrics();
@@ -204,25 +208,25 @@ fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
     let mut streams = [short, long].map(|reader| stage.events(1, reader));
     let mut good = stage.listener(1);
     // One channel each, and the orders for each user.
-    eventually("both are in", || stage.hub.metrics().subscriptions == 5);
+    eventually("both streams are subscribed", || stage.hub.metrics().subscriptions == 5);
     stage.clock.advance(4 * SECOND);
     assert_eq!(stage.partitions.metrics().connection_count(), 3);
     stage.clock.advance(3 * SECOND);
     let closed = |why| stage.partitions.metrics().closed_count(why);
-    eventually("one has expired", || closed(CloseReason::Expired) == 1);
+    eventually("one token expired", || closed(CloseReason::Expired) == 1);
     let order =
         DisconnectOrder { client: None, except: vec![], code: 3503, reason: "banned".into() };
     stage.hub.disconnect_user("bert", order);
-    eventually("the other was closed", || closed(CloseReason::Disconnected) == 1);
+    eventually("the other stream was closed", || closed(CloseReason::Disconnected) == 1);
     let ends = [": expired: the token has expired\n", ": disconnected: banned\n"];
     for (stream, end) in streams.iter_mut().zip(ends) {
         let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an end");
+        stream.read_to_string(&mut text).expect("the end of the stream");
         assert!(text.ends_with(end), "{text}");
     }
     let offset = stage.publish(1, 10);
     assert_eq!(good.next_offset(), offset);
-    eventually("nobody else listens", || stage.hub.metrics().subscriptions == 1);
+    eventually("only the other client is subscribed", || stage.hub.metrics().subscriptions == 1);
 }
 
 #[test]
@@ -230,12 +234,12 @@ fn who_floods_an_event_stream_is_cut_off() {
     let stage = Stage::new(10);
     let mut good = stage.listener(1);
     let mut chatty = stage.events(1, SseSubscriber::default());
-    eventually("both are in", || stage.partitions.metrics().connection_count() == 2);
-    chatty.write_all(&[b'x'; 60_000]).expect("what is not asked for is not heard");
+    eventually("both clients are connected", || stage.partitions.metrics().connection_count() == 2);
+    chatty.write_all(&[b'x'; 60_000]).expect("the server ignores input on an event stream");
     let offset = stage.publish(1, 10);
     assert_eq!(good.next_offset(), offset);
     assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Flood), 0);
-    eventually("it is too much", || {
+    eventually("the input exceeds the limit", || {
         // Writing may fail once it is closed.
         _ = chatty.write_all(&[b'x'; 10_000]);
         stage.partitions.metrics().closed_count(CloseReason::Flood) == 1
@@ -249,22 +253,22 @@ fn a_stop_lets_all_go_evenly_with_the_code_for_it() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..100).map(|_| stage.listener(1)).collect();
     let mut stream = stage.events(1, SseSubscriber::default());
-    eventually("all are in", || stage.hub.metrics().subscriptions == 101);
+    eventually("all clients are subscribed", || stage.hub.metrics().subscriptions == 101);
     stage.partitions.drain_connections(10 * SECOND);
     let open = || stage.partitions.metrics().connection_count();
     let half_way = |stage: &Stage| {
         stage.clock.advance(SECOND / 10);
         open() < 70
     };
-    eventually("some are gone", || half_way(&stage));
-    assert!(open() > 20, "not all at once: {} are left", open());
-    eventually("all are gone", || {
+    eventually("some connections are closed", || half_way(&stage));
+    assert!(open() > 20, "{} connections are open; they must not close all at once", open());
+    eventually("all connections are closed", || {
         stage.clock.advance(SECOND / 10);
         open() == 0
     });
     assert!(peers.iter_mut().all(|peer| peer.end() == Some(3001)));
     let mut rest = Vec::new();
-    stream.read_to_end(&mut rest).expect("an end");
+    stream.read_to_end(&mut rest).expect("the end of the stream");
     stage.partitions.join_threads();
     assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Shutdown), 101);
 }

@@ -41,7 +41,7 @@ impl Peer {
             message.to_string().as_bytes(),
             [7; 4],
         );
-        self.socket.write_all(&bytes).expect("a socket that takes it");
+        self.socket.write_all(&bytes).expect("a writable socket");
     }
 
     fn ask(&mut self, mut command: Value) -> Value {
@@ -80,7 +80,7 @@ impl Peer {
             let n = match self.socket.read(&mut bytes) {
                 Ok(n) => n,
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
-                Err(error) => panic!("nothing came: {error}"),
+                Err(error) => panic!("no message arrived: {error}"),
             };
             self.is_at_end = n == 0;
             self.take(&mut bytes[..n]);
@@ -90,13 +90,13 @@ impl Peer {
 
     fn take(&mut self, mut bytes: &mut [u8]) {
         while let Some(event) = self.reader.next_event(&mut bytes, &mut self.inflater) {
-            match event.expect("a good frame") {
+            match event.expect("a valid frame") {
                 WebSocketEvent::Text(text) => {
                     let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
                     self.messages.extend(lines);
                 }
                 WebSocketEvent::Close { code, .. } => self.closed = code,
-                other => panic!("{other:?} was not expected"),
+                other => panic!("unexpected message: {other:?}"),
             }
         }
     }

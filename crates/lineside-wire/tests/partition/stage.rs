@@ -49,7 +49,7 @@ impl Authorizer for Open {
         _: &Channel,
         token: Option<&str>,
     ) -> Result<ChannelGrant, Refusal> {
-        assert_ne!(token, Some(FAULT), "a fault of the program, on purpose");
+        assert_ne!(token, Some(FAULT), "intended panic of the partition");
         Ok(ChannelGrant::default())
     }
 
@@ -178,7 +178,7 @@ impl Stage {
             asks,
             place: Box::new(()),
         };
-        self.partitions.adopt_connection(Box::new(newcomer)).expect("a partition with room");
+        self.partitions.adopt_connection(Box::new(newcomer)).expect("a partition with free slots");
         Line { socket: client, clock: self.clock.clone() }
     }
 
@@ -233,7 +233,7 @@ impl Stage {
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(begun.elapsed() < PATIENCE, "{what}: this did not happen within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -47,7 +47,7 @@ fn who_says_nothing_is_closed() {
     let due = network.hub.clock().monotonic() + Duration::from_secs(10);
     assert_eq!(peer.connection.next_due(), Some(due));
     peer.ping();
-    assert_eq!(peer.pings, 0, "who has not connected is not pinged");
+    assert_eq!(peer.pings, 0, "a client without connect is not pinged");
     advance(&network, 9);
     peer.look_in();
     assert_eq!(peer.closed, None);
@@ -62,7 +62,7 @@ fn a_ping_wants_a_pong() {
     for format in FORMATS {
         let mut peer = Peer::new(&network.hub, format, false);
         peer.connect("");
-        assert_eq!(peer.connection.next_due(), None, "an idle client is not looked at");
+        assert_eq!(peer.connection.next_due(), None, "an idle client causes no work");
         for _ in 0..3 {
             peer.ping();
             advance(&network, 9);
@@ -75,7 +75,7 @@ fn a_ping_wants_a_pong() {
         peer.ping();
         advance(&network, 5);
         peer.look_in();
-        assert_eq!(code(&peer), 3012, "the first of two pings counts");
+        assert_eq!(code(&peer), 3012, "only the first of two pings counts");
     }
 }
 
@@ -116,7 +116,7 @@ fn who_gets_messages_through_is_not_slow_however_they_are_cut() {
     assert_eq!(peer.closed, None);
     advance(&network, 30);
     peer.look_in();
-    assert_eq!(code(&peer), 3003, "the last one never ended");
+    assert_eq!(code(&peer), 3003, "the last message never ended");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_subscriber_begins_with_nothing_and_gets_the_state() {
         let reply = peer.subscribe("feed/city").subscribe.expect("subscribed");
         assert!(reply.recoverable && reply.positioned && !reply.was_recovering && !reply.recovered);
         assert_eq!((reply.offset, reply.epoch.as_str()), (0, "00000001"));
-        assert!(reply.publications.is_empty(), "a state is never in a reply");
+        assert!(reply.publications.is_empty(), "a reply must not contain the state");
         assert_eq!(peer.pull(99), 3);
         network.change(1, 2);
         assert_eq!(peer.pull(99), 1);
@@ -160,7 +160,10 @@ fn a_refused_channel_has_its_code() {
         let many: Vec<String> = (0..520).map(|n| format!("route/city/{n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let replies = codes(&mut peer, &many);
-        assert!(replies[..511].iter().all(|code| *code == 0), "hundreds in one message");
+        assert!(
+            replies[..511].iter().all(|code| *code == 0),
+            "one message contains hundreds of publications"
+        );
         assert_eq!(replies[511..], [106; 9]);
         assert_eq!(peer.waits > 1, format == FORMATS[0], "long replies wait for the socket");
         assert!(peer.largest_frame < 64 << 10);
@@ -296,7 +299,7 @@ fn who_falls_behind_again_and_again_is_slow() {
     }
     peer.pull(99);
     assert_eq!(code(&peer), 3008);
-    assert_eq!(peer.pull(9), 0, "and nothing follows");
+    assert_eq!(peer.pull(9), 0, "no further push");
 }
 
 #[derive(Clone, Debug)]
@@ -405,8 +408,8 @@ fn who_listens_to_a_feed_that_goes_is_told_by_the_end_of_its_subscription() {
         peer.pull(99);
         network.hub.end_group(GROUP);
         peer.pull(99);
-        let push = peer.pushes.pop().expect("an end");
-        let end = push.unsubscribe.expect("an end");
+        let push = peer.pushes.pop().expect("an unsubscribe push");
+        let end = push.unsubscribe.expect("an unsubscribe push");
         assert_eq!((push.channel.as_str(), end.code), ("feed/city", 2502));
         assert_eq!(peer.closed, None);
         // The old room must be removed to make room for the next one.

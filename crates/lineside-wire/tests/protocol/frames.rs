@@ -110,28 +110,40 @@ fn a_broken_rule_has_its_code() {
     let twice = [raw(1, b"a", MASK), raw(FINAL | 1, b"b", MASK)].concat();
     assert_eq!(protocol(&twice), Some(1002), "a message within a message");
     let marked_twice = [raw(0x41, b"a", MASK), raw(FINAL | 0x40, b"b", MASK)].concat();
-    assert_eq!(protocol(&marked_twice), Some(1002), "only a first frame says it is compressed");
+    assert_eq!(
+        protocol(&marked_twice),
+        Some(1002),
+        "only the first frame of a message has the compression bit"
+    );
     for first in [9, FINAL | 0x40 | 9] {
-        assert_eq!(protocol(&raw(first, b"", MASK)), Some(1002), "a ping is whole and plain");
+        assert_eq!(
+            protocol(&raw(first, b"", MASK)),
+            Some(1002),
+            "a ping is not fragmented or compressed"
+        );
     }
-    assert_eq!(protocol(&raw(FINAL | 9, &[0; 126], MASK)), Some(1002), "a ping is short");
+    assert_eq!(
+        protocol(&raw(FINAL | 9, &[0; 126], MASK)),
+        Some(1002),
+        "a ping has at most 125 bytes"
+    );
     for (kind, length_bytes, length) in
         [(126_u8, 2, 0_u64), (126, 2, 125), (127, 8, 1), (127, 8, 0xffff)]
     {
         let length = &length.to_be_bytes()[8 - length_bytes..];
         let long = [&[FINAL | 2, 0x80 | kind][..], length, &[0; 4], &[0; 0xffff]].concat();
-        assert_eq!(
-            protocol(&long),
-            Some(1002),
-            "a length takes as few bytes as it can: {length:?}"
-        );
+        assert_eq!(protocol(&long), Some(1002), "the length is minimally encoded: {length:?}");
     }
     for code in [0_u16, 999, 1004, 1005, 1006, 1015, 2999, 5000] {
         let close = raw(FINAL | 8, &code.to_be_bytes(), MASK);
         assert_eq!(protocol(&close), Some(1002), "close code {code}");
     }
-    assert_eq!(protocol(&raw(FINAL | 8, &[3], MASK)), Some(1002), "half a close code");
-    assert_eq!(protocol(&raw(FINAL | 8, &[3, 232, 0xff], MASK)), Some(1007), "a reason is text");
+    assert_eq!(protocol(&raw(FINAL | 8, &[3], MASK)), Some(1002), "a truncated close code");
+    assert_eq!(
+        protocol(&raw(FINAL | 8, &[3, 232, 0xff], MASK)),
+        Some(1007),
+        "a close reason is UTF-8"
+    );
     assert_eq!(protocol(&raw(FINAL | 1, b"\xc3\x28", MASK)), Some(1007), "a text is UTF-8");
     let split = [raw(1, b"\xc3", MASK), raw(FINAL, b"\xa9", MASK)].concat();
     assert_eq!(
@@ -169,7 +181,7 @@ fn a_compressed_bomb_is_refused_and_its_bytes_never_held() {
     let limit = 64 << 10;
     assert_eq!(Inflater::default().inflate_message(&bomb, limit), Err(ReadError::TooLarge));
     let exact =
-        Inflater::default().inflate_message(&bomb, 4 << 20).expect("exactly as much as may be");
+        Inflater::default().inflate_message(&bomb, 4 << 20).expect("exactly the largest size");
     assert!(exact.len() == 4 << 20 && exact.capacity() <= (4 << 20) + 1);
 }
 

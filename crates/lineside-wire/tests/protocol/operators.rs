@@ -124,7 +124,7 @@ fn a_channel_that_keeps_nothing_has_no_positions() {
     let mut peer = peer.again();
     peer.connect("");
     let reply = peer.subscribe("app/other").subscribe.expect("subscribed");
-    assert_eq!(reply, SubscribeResult::default(), "there is nothing to come back to");
+    assert_eq!(reply, SubscribeResult::default(), "there is no position to resume from");
     let history = HistoryRequest { channel: "app/other".into(), ..HistoryRequest::default() };
     assert_eq!(code(&peer.ask(CommandRequest::History(history))), 108);
     assert_eq!(code(&peer.ask(CommandRequest::Presence(channel("app/other")))), 108);
@@ -142,13 +142,13 @@ fn a_reader_that_missed_too_much_is_told_by_the_end_of_its_subscription() {
         peer.subscribe("app/kept/a");
         (0..2_000).for_each(|n| world.publish("app/kept/a", &n.to_string()));
         peer.pull(99);
-        let push = peer.pushes.pop().expect("an end");
+        let push = peer.pushes.pop().expect("a push");
         assert_eq!(
-            (push.channel.as_str(), push.unsubscribe.expect("an end").code),
+            (push.channel.as_str(), push.unsubscribe.expect("an unsubscribe push").code),
             ("app/kept/a", 2500)
         );
         assert_eq!(peer.closed, None);
-        let reply = peer.subscribe("app/kept/a").subscribe.expect("it may come back at once");
+        let reply = peer.subscribe("app/kept/a").subscribe.expect("the client may subscribe again");
         assert!(reply.was_recovering && !reply.recovered);
     }
 }
@@ -165,16 +165,22 @@ fn history_is_told_in_pages() {
             let channel = "app/kept/a".into();
             peer.ask(CommandRequest::History(HistoryRequest { channel, limit, since, reverse }))
         };
-        let position = ask(0, None, false).history.expect("a position");
+        let position = ask(0, None, false).history.expect("a history");
         assert_eq!((position.publications.len(), position.offset), (0, 400));
         let epoch = position.epoch;
-        assert_eq!(texts(&ask(2, None, false).history.expect("told").publications), ["1", "2"]);
-        assert_eq!(texts(&ask(2, None, true).history.expect("told").publications), ["400", "399"]);
-        let since = ask(-1, Some((398, &epoch)), false).history.expect("told");
+        assert_eq!(
+            texts(&ask(2, None, false).history.expect("a history").publications),
+            ["1", "2"]
+        );
+        assert_eq!(
+            texts(&ask(2, None, true).history.expect("a history").publications),
+            ["400", "399"]
+        );
+        let since = ask(-1, Some((398, &epoch)), false).history.expect("a history");
         assert_eq!(texts(&since.publications), ["399", "400"]);
-        let since = ask(1, Some((7, "")), false).history.expect("told");
+        let since = ask(1, Some((7, "")), false).history.expect("a history");
         assert_eq!(texts(&since.publications), ["8"]);
-        assert_eq!(ask(-1, None, false).history.expect("told").publications.len(), 300);
+        assert_eq!(ask(-1, None, false).history.expect("a history").publications.len(), 300);
         assert_eq!(code(&ask(1, Some((1, "00000000")), false)), 112);
         assert_eq!(code(&ask(1, Some((1, "never")), false)), 112);
     }
@@ -196,7 +202,7 @@ fn no_reply_is_large() {
         let before = peer.held["app/kept/a"].offset;
         let reply = peer.subscribe("app/kept/a").subscribe.expect("subscribed");
         assert_eq!((reply.offset, reply.publications.len()), (before, 2));
-        assert_eq!(peer.pull(9), 3, "one came with the reply, behind it");
+        assert_eq!(peer.pull(9), 3, "one publication was in the reply, the others follow");
         assert_eq!(peer.held["app/kept/a"].offset, before + 6);
         let epoch = reply.epoch;
         for (since, told) in [(before, 2), (before + 5, 1)] {
@@ -206,7 +212,7 @@ fn no_reply_is_large() {
                 since: Some(StreamPosition { offset: since, epoch: epoch.clone() }),
                 reverse: false,
             };
-            let history = peer.ask(CommandRequest::History(request)).history.expect("told");
+            let history = peer.ask(CommandRequest::History(request)).history.expect("a history");
             assert_eq!(history.publications.len(), told);
         }
         assert!(peer.largest_frame <= 256 << 10);
@@ -223,10 +229,10 @@ fn who_is_there_is_counted_listed_and_told() {
             peer.subscribe("app/room/1");
         }
         let stats = peers[0].ask(CommandRequest::PresenceStats(channel("app/room/1")));
-        let stats = stats.presence_stats.expect("counted");
+        let stats = stats.presence_stats.expect("presence stats");
         assert_eq!((stats.num_clients, stats.num_users), (3, 2));
         let presence = peers[0].ask(CommandRequest::Presence(channel("app/room/1")));
-        let presence = presence.presence.expect("listed").presence;
+        let presence = presence.presence.expect("presence").presence;
         assert_eq!(presence.len(), 3);
         for (client, info) in &presence {
             assert_eq!(*client, info.client);
@@ -235,7 +241,7 @@ fn who_is_there_is_counted_listed_and_told() {
         world.hub.publish_presence_changes();
         peers[0].pull(99);
         peers[0].pushes.clear();
-        let bob = peers.pop().expect("bob");
+        let bob = peers.pop().expect("a peer");
         let name = bob.connection.as_client().client_id().to_string();
         drop(bob);
         let mut zoe = Peer::new(&world.hub, format, false);
@@ -243,18 +249,19 @@ fn who_is_there_is_counted_listed_and_told() {
         zoe.subscribe("app/room/1");
         world.hub.publish_presence_changes();
         peers[0].pull(99);
-        let left = peers[0].pushes.iter().find_map(|push| push.leave.clone()).expect("bob left");
-        assert_eq!(left.info.expect("who").client, name);
-        let join = peers[0].pushes.iter().find_map(|push| push.join.clone()).expect("zoe came");
-        assert_eq!(join.info.expect("who").user, "zoe");
+        let left =
+            peers[0].pushes.iter().find_map(|push| push.leave.clone()).expect("a leave push");
+        assert_eq!(left.info.expect("client info").client, name);
+        let join = peers[0].pushes.iter().find_map(|push| push.join.clone()).expect("a join push");
+        assert_eq!(join.info.expect("client info").user, "zoe");
         zoe.ask(CommandRequest::Unsubscribe(channel("app/room/1")));
         world.hub.publish_presence_changes();
         peers[0].pushes.clear();
         peers[0].pull(99);
-        assert!(peers[0].pushes.iter().any(|push| push.leave.is_some()), "zoe left");
+        assert!(peers[0].pushes.iter().any(|push| push.leave.is_some()), "a leave push of zoe");
         zoe.pushes.clear();
         world.hub.publish_presence_changes();
-        assert_eq!(zoe.pull(9), 0, "and is told of nobody");
+        assert_eq!(zoe.pull(9), 0, "a client that left receives no pushes");
     }
 }
 
@@ -281,7 +288,7 @@ fn a_client_that_may_publishes_what_is_json() {
         let mut reader = reader.again();
         reader.connect("");
         let reply = reader.subscribe("app/kept/a").subscribe.expect("subscribed");
-        let info = reply.publications[0].info.clone().expect("who");
+        let info = reply.publications[0].info.clone().expect("client info");
         assert_eq!(
             (info.user.as_str(), &info.client),
             ("ann", &writer.connection.as_client().client_id().to_string())
@@ -303,7 +310,7 @@ fn a_token_is_checked_elsewhere_and_what_follows_it_waits() {
         let mut peer = Peer::new(&world.hub, format, false);
         assert_eq!(code(&peer.connect("forged")), 101);
         assert_eq!(code(&peer.connect("ann until 0")), 109);
-        assert!(peer.connect("ann until 60").connect.is_some(), "it may try another");
+        assert!(peer.connect("ann until 60").connect.is_some(), "the client may try another token");
     }
 }
 
@@ -316,11 +323,11 @@ fn a_token_that_expires_is_refreshed_or_the_connection_ends() {
         assert_eq!((connected.expires, connected.ttl), (true, 60));
         world.advance(61);
         peer.look_in();
-        assert_eq!(peer.closed, None, "there is time to get a new one");
+        assert_eq!(peer.closed, None, "the client has time to refresh its token");
         let refresh = |peer: &mut Peer, token: &str| {
             peer.ask(CommandRequest::Refresh(RefreshRequest { token: token.into() }))
         };
-        assert_eq!(code(&refresh(&mut peer, "bob until 90")), 101, "another user's");
+        assert_eq!(code(&refresh(&mut peer, "bob until 90")), 101, "the token names another user");
         assert_eq!(code(&refresh(&mut peer, "ann until 50")), 109);
         let refreshed = refresh(&mut peer, "ann until 90").refresh.expect("refreshed");
         assert_eq!((refreshed.expires, refreshed.ttl), (true, 29));
@@ -329,7 +336,7 @@ fn a_token_that_expires_is_refreshed_or_the_connection_ends() {
         assert_eq!(peer.closed, None);
         world.advance(1);
         peer.look_in();
-        assert_eq!(peer.closed.expect("closed").code, 3005);
+        assert_eq!(peer.closed.expect("a close").code, 3005);
     }
 }
 
@@ -351,15 +358,16 @@ fn a_subscription_that_expires_is_refreshed_or_ends() {
             peer.ask(CommandRequest::SubRefresh(SubRefreshRequest { channel, token }))
         };
         assert_eq!(code(&refresh(&mut peer, "app/kept/b", "until 90")), 103);
-        let refreshed = refresh(&mut peer, "app/kept/a", "until 90").sub_refresh.expect("taken");
+        let refreshed =
+            refresh(&mut peer, "app/kept/a", "until 90").sub_refresh.expect("refreshed");
         assert_eq!((refreshed.expires, refreshed.ttl), (true, 90));
         world.advance(114);
         peer.look_in();
         assert!(peer.pushes.is_empty());
         world.advance(1);
         peer.look_in();
-        let push = peer.pushes.pop().expect("an end");
-        assert_eq!(push.unsubscribe.expect("an end").code, 2501);
+        let push = peer.pushes.pop().expect("a push");
+        assert_eq!(push.unsubscribe.expect("an unsubscribe push").code, 2501);
         assert_eq!((peer.closed.clone(), peer.connection.next_due()), (None, None));
         assert!(peer.subscribe("app/kept/a").subscribe.is_some());
     }
@@ -373,7 +381,7 @@ fn channels_of_the_token_are_subscribed_to_and_resumed() {
         let mut peer = Peer::new(&world.hub, format, false);
         let subs = peer.connect(token).connect.expect("connected").subs;
         let names: Vec<&str> = subs.iter().map(|sub| sub.channel.as_str()).collect();
-        assert_eq!(names, ["app/kept/a", "app/kept/b"], "what there is not is left out");
+        assert_eq!(names, ["app/kept/a", "app/kept/b"], "channels that do not exist are left out");
         world.publish("app/kept/a", "1");
         assert_eq!(peer.pull(9), 1);
         world.publish("app/kept/a", "2");
@@ -408,10 +416,17 @@ fn who_was_refused_is_nobody_yet() {
     let hub = Hub::new(config, Arc::new(Nothing), Arc::new(SimulatedClock::new(UnixMillis(0))), 1);
     let mut peer = Peer::new(&hub, FORMATS[0], false);
     let refused = peer.connect("ann in app/one,app/two");
-    assert!(refused.error.is_some_and(|error| error.temporary), "there is no room for both");
+    assert!(
+        refused.error.is_some_and(|error| error.temporary),
+        "the node has too few rooms for both"
+    );
     let session = peer.connection.client().session();
     assert_eq!(session.subscription_count(), 0);
-    assert_eq!(session.subscribe_user("ann"), Ok(()), "it hears nothing of her any more");
+    assert_eq!(
+        session.subscribe_user("ann"),
+        Ok(()),
+        "the subscription to the user's orders was removed"
+    );
 }
 
 #[test]
@@ -431,7 +446,7 @@ fn the_operator_ends_a_users_connections() {
         world.hub.disconnect_user("ann", order);
         ann.pull(9);
         other.pull(9);
-        let close = ann.closed.expect("closed");
+        let close = ann.closed.expect("a close");
         assert_eq!((close.code, &*close.reason), (3011, "force reconnect"));
         assert_eq!(other.closed, None);
     }

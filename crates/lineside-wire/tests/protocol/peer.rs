@@ -253,7 +253,7 @@ impl Peer {
         if self.closed.is_none() {
             let ids: Vec<u32> = replies.iter().map(|reply| reply.id).collect();
             let expected: Vec<u32> = (first..first + wanted as u32).collect();
-            assert_eq!(ids, expected, "each command is answered, in order");
+            assert_eq!(ids, expected, "each command gets its reply, in order");
         }
         replies
     }
@@ -310,7 +310,7 @@ impl Peer {
                     ReceiveOutcome::Full => self.waits += 1,
                     ReceiveOutcome::Check(token) => {
                         self.waits += 1;
-                        assert!(!self.gate.is_token_known(&token), "a token is checked once");
+                        assert!(!self.gate.is_token_known(&token), "each token is checked once");
                         self.gate.check_token(&token);
                     }
                     ReceiveOutcome::Close(close) => {
@@ -336,7 +336,7 @@ impl Peer {
             }
             assert!(pieces.len() <= 3);
             let replies = self.read(&pieces.concat());
-            assert!(replies.is_empty(), "deliveries are pushes");
+            assert!(replies.is_empty(), "a delivery is a push");
         }
         most
     }
@@ -377,7 +377,7 @@ impl Peer {
         let mut replies = Vec::new();
         let mut inflater = Inflater::default();
         while let Some(event) = self.reader.next_event(&mut input, &mut inflater) {
-            let message = match event.expect("the server keeps to the rules") {
+            let message = match event.expect("the server violates no protocol rule") {
                 WebSocketEvent::Text(text) if self.format == ProtocolFormat::Json => {
                     text.into_owned().into_bytes()
                 }
@@ -400,7 +400,7 @@ impl Peer {
                 }
             }
         }
-        assert!(self.reader.is_between_messages(), "frames come whole");
+        assert!(self.reader.is_between_messages(), "the server sends whole frames");
         replies
     }
 

@@ -45,12 +45,15 @@ fn read(frame: &[u8], format: ProtocolFormat, deflate: bool) -> Reply {
 
 fn check(delivery: &Delivery, format: ProtocolFormat, deflater: Option<&mut Deflater>) {
     let deflate = deflater.is_some();
-    let pieces = push::encode_delivery(delivery, format, deflater).expect("something to send");
+    let pieces = push::encode_delivery(delivery, format, deflater).expect("a delivery");
     let frame = pieces.concat();
     let data = delivery.payload().expect("data").data();
     let is_large = data.len() >= 256;
-    assert_eq!(frame[0] & 0x40 != 0, deflate && is_large, "the large ones are compressed");
-    assert!(!(deflate && is_large) || frame.len() < data.len(), "and smaller for it");
+    assert_eq!(frame[0] & 0x40 != 0, deflate && is_large, "large messages are compressed");
+    assert!(
+        !(deflate && is_large) || frame.len() < data.len(),
+        "compression makes the message smaller"
+    );
 
     let push = read(&frame, format, deflate).push.expect("a push");
     assert_eq!(push.channel, delivery.channel().as_str());
@@ -87,7 +90,7 @@ fn states_and_publications_arrive_in_both_formats_compressed_or_not() {
     let (mut session, _) = session(&network, "feed/city");
     let mut deliveries = 0;
     while let Some(delivery) = session.next_delivery() {
-        assert!(delivery.payload().expect("data").data().len() >= 256, "worth compressing");
+        assert!(delivery.payload().expect("data").data().len() >= 256, "data that compress well");
         check_all(&delivery);
         deliveries += 1;
     }
@@ -162,13 +165,15 @@ fn a_large_part_is_compressed_once_whatever_is_around_it() {
         network.change(vehicle, 2);
     }
     let (mut session, channel) = session(&network, "feed/city");
-    let Some(Delivery::State { state, .. }) = session.next_delivery() else { panic!("no state") };
+    let Some(Delivery::State { state, .. }) = session.next_delivery() else {
+        panic!("the message contains no state")
+    };
     // The test network's parts are small; this one is not.
     let large = format!("{{\n\"changes\":[{}0]}}", "\"tram\",".repeat(200));
     let payload = lineside_hub::FramedPayload::new(Bytes::from(large.clone()));
     push::deflate_part(&payload, &mut deflater);
     assert!(state.parts().len() == 3 && !channel.as_str().is_empty());
-    let once = payload.frame_in_slot(4, |_| unreachable!("it is compressed already"));
+    let once = payload.frame_in_slot(4, |_| unreachable!("the payload is compressed already"));
     assert!(once.len() < large.len() / 4);
 }
 
@@ -213,7 +218,7 @@ fn who_published_and_with_which_tags_is_told() {
         let frame = push::encode_delivery(&delivery, format, None).expect("a frame").concat();
         let publication = read(&frame, format, false).push.expect("a push").publication;
         let publication = publication.expect("a publication");
-        let info = publication.info.expect("a publisher");
+        let info = publication.info.expect("the publisher's client info");
         assert_eq!((info.user.as_str(), info.client.as_str()), ("ann", "c1"));
         assert_eq!(&info.conn_info[..], b"{\"name\":\"Ann\"}");
         assert_eq!(publication.tags["line"], "1");
@@ -228,7 +233,7 @@ fn an_end_has_its_code() {
         let code = lineside_wire::centrifuge::codes::INSUFFICIENT_STATE;
         let frame = push::encode_unsubscribe(&channel, &code, format);
         let push = read(&BytesMut::from(&frame[..]), format, false).push.expect("a push");
-        let unsubscribe = push.unsubscribe.expect("an end");
+        let unsubscribe = push.unsubscribe.expect("an unsubscribe push");
         assert_eq!((unsubscribe.code, &*unsubscribe.reason), (2500, "insufficient state"));
         assert_eq!(push.channel, "app/chat");
     }

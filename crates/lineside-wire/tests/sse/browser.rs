@@ -26,7 +26,7 @@ pub(crate) struct Parser {
 
 impl Parser {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
-        self.text.push_str(str::from_utf8(bytes).expect("pieces are cut between characters here"));
+        self.text.push_str(str::from_utf8(bytes).expect("the test cuts pieces between characters"));
         let mut events = Vec::new();
         while let Some(end) = self.text.find('\n') {
             let line: String = self.text.drain(..=end).collect();
@@ -64,7 +64,7 @@ impl Parser {
                 self.retry = value.parse().ok();
                 None
             }
-            other => panic!("{other:?} is no field of ours"),
+            other => panic!("unexpected field {other:?}"),
         }
     }
 }
@@ -137,7 +137,7 @@ impl Browser {
     fn take(&mut self, event: &Event) {
         let data = &event.data["data"];
         let name = event.data["channel"].as_str().expect("a channel");
-        let page = self.pages.get_mut(name).expect("one of ours");
+        let page = self.pages.get_mut(name).expect("a subscribed channel");
         let mut ends = true;
         if let Some(part) = data["state"]["part"].as_u64() {
             let parts = data["state"]["parts"].as_u64().expect("parts");
@@ -146,7 +146,7 @@ impl Browser {
                 page.next_part = 1;
                 self.gaps += usize::from(data["gap"] == Value::Bool(true));
             }
-            assert_eq!(part, page.next_part, "parts come in order");
+            assert_eq!(part, page.next_part, "parts arrive in order");
             page.next_part += 1;
             ends = part == parts;
             page.whole = ends;
@@ -156,7 +156,7 @@ impl Browser {
                 "only the last part carries the offset"
             );
         } else {
-            assert!(page.whole, "a change before the state");
+            assert!(page.whole, "a change arrived before the state");
         }
         for change in data["changes"].as_array().expect("changes") {
             let id = change["id"].to_string();

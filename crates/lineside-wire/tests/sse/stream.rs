@@ -53,7 +53,7 @@ fn state_and_changes_read_as_the_protocol_says() {
         retry.strip_prefix("retry: ").and_then(|it| it.parse().ok()).expect("a retry");
     assert!(RETRY_MILLIS.contains(&millis));
     assert_eq!(first.matches("\n\n").count(), 1, "one block: {first}");
-    assert_eq!(state.lines().count(), 3, "one line of data, one of id, an empty one: {state}");
+    assert_eq!(state.lines().count(), 3, "one data line, one id line, one empty line: {state}");
     assert!(state.ends_with("\nid: city@00000001:1\n\n"));
     let event = Parser::default().push(state.as_bytes()).remove(0);
     let upsert = json!({"op": "upsert", "id": 1, "record": {"dataset": 1, "moves": 1}});
@@ -83,7 +83,7 @@ fn a_gap_is_marked_on_each_part_of_the_state() {
     assert_eq!(
         ids,
         ["city@00000001:1", "city@00000001:1", "city@00000001:5"],
-        "until it is whole, the old one"
+        "the id stays the same until the state is complete"
     );
 }
 
@@ -96,13 +96,9 @@ fn a_first_state_has_no_id_before_its_end() {
     let mut stream = open(&network, &["feed/city", "area/1"], None);
     let events = Parser::default().push(text(&mut stream).as_bytes());
     let ids: Vec<&str> = events.iter().map(|event| event.last_event_id.as_str()).collect();
-    let first = ids.iter().position(|id| !id.is_empty()).expect("ids in the end");
+    let first = ids.iter().position(|id| !id.is_empty()).expect("only the last part has an id");
     assert!(first > 0 && ids[..first].iter().all(|id| id.is_empty()));
-    assert_eq!(
-        ids.last(),
-        Some(&"city@00000001:5"),
-        "offset 0 of the cell holds nothing and is not listed"
-    );
+    assert_eq!(ids.last(), Some(&"city@00000001:5"), "an offset of 0 is not listed");
     network.change(0, 1);
     let events = Parser::default().push(text(&mut stream).as_bytes());
     let last = events.last().expect("events");
@@ -161,17 +157,17 @@ fn a_comment_shows_that_the_connection_lives_and_brings_the_id_up_to_date() {
     let beat = |stream: &mut SseStream| {
         while poll(stream, &wakes).is_ready() {}
         network.clock.advance(HEARTBEAT_INTERVAL);
-        let Poll::Ready(Some(beat)) = poll(stream, &wakes) else { panic!("no beat") };
-        assert!(poll(stream, &wakes).is_pending(), "one beat, then none for a while");
+        let Poll::Ready(Some(beat)) = poll(stream, &wakes) else { panic!("no heartbeat is due") };
+        assert!(poll(stream, &wakes).is_pending(), "exactly one heartbeat is due");
         String::from_utf8(beat.to_vec()).expect("text")
     };
     assert_eq!(beat(&mut quiet), ":\nid: city@00000001:1\n\n");
-    assert_eq!(beat(&mut quiet), ":\n", "nothing is new, and a comment is no block");
+    assert_eq!(beat(&mut quiet), ":\n", "a comment alone does not end a block");
     // A publication on another channel moves the network on.
     network.change(1, 2);
     let text = beat(&mut quiet);
     assert_eq!(text, ":\nid: city@00000001:2\n\n");
-    assert!(parser.push(text.as_bytes()).is_empty(), "no event for the page");
+    assert!(parser.push(text.as_bytes()).is_empty(), "the page receives no event");
     assert_eq!(parser.comments, 1);
 }
 
@@ -219,7 +215,7 @@ fn who_is_too_slow_again_and_again_is_sent_away_with_a_word() {
     }
     (0..5).for_each(|vehicle| network.change(vehicle, 3));
     let rest = text(&mut stream);
-    assert_eq!(rest, ": slow: missed too much in a row\n");
+    assert_eq!(rest, ": slow: the client fell behind repeatedly\n");
     assert!(stream.close_reason().is_some());
     let wakes = Arc::new(Wakes::default());
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
@@ -243,9 +239,11 @@ fn a_stream_ends_with_its_readers_token() {
     assert!(poll(&mut stream, &wakes).is_pending() && stream.close_reason().is_none());
     let before = wakes.0.load(Ordering::Relaxed);
     network.clock.advance(Duration::from_millis(1));
-    assert!(wakes.0.load(Ordering::Relaxed) > before, "its task is told");
+    assert!(wakes.0.load(Ordering::Relaxed) > before, "the stream's task is woken");
     network.change(1, 3);
-    let Poll::Ready(Some(last)) = poll(&mut stream, &wakes) else { panic!("nothing is said") };
+    let Poll::Ready(Some(last)) = poll(&mut stream, &wakes) else {
+        panic!("the stream sends nothing")
+    };
     assert_eq!(&last[..], b": expired: the token has expired\n");
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
     assert_eq!(stream.close_reason(), Some(CloseReason::Expired));
@@ -265,10 +263,10 @@ fn the_streams_of_a_user_end_when_the_user_is_disconnected() {
     };
     network.change(1, 3);
     let begun = text(&mut anna);
-    assert!(begun.ends_with("id: city@00000001:1\n\n"), "a user's own room has no id: {begun}");
+    assert!(begun.ends_with("id: city@00000001:1\n\n"), "a personal channel has no id: {begun}");
     assert_eq!(begun, text(&mut bert));
     disconnect(Some("a connection over WebSocket"));
-    assert_eq!(text(&mut anna), "", "another is meant");
+    assert_eq!(text(&mut anna), "", "the order names another client");
     disconnect(None);
     network.change(1, 3);
     let end = text(&mut anna);
@@ -284,7 +282,7 @@ fn refusals_have_a_status_and_a_code() {
         SseStream::open_stream(&network.hub, channels, None, &SseSubscriber::default(), 1).map(drop)
     };
     let refusal = |channels: &[&str]| {
-        let error = open(channels).expect_err("a refusal");
+        let error = open(channels).expect_err("an error");
         (error.http_status(), error.problem_code())
     };
     assert_eq!(refusal(&[]), (400, "bad_channel"));
@@ -295,10 +293,14 @@ fn refusals_have_a_status_and_a_code() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(refusal(&many), (400, "too_many_channels"));
     assert_eq!(open(&many[..CHANNELS_MAX]), Ok(()));
-    assert_eq!(open(&["feed/city", "feed/city"]), Ok(()), "named twice is listened to once");
+    assert_eq!(
+        open(&["feed/city", "feed/city"]),
+        Ok(()),
+        "a channel that is named twice is subscribed once"
+    );
     let long = "x".repeat(10_000);
     let Err(OpenError::BadChannel { name, why: BadChannel::TooLong }) = open(&[&long]) else {
-        panic!("not refused")
+        panic!("the request was accepted")
     };
     assert!(name.len() < 200);
 }

@@ -215,8 +215,8 @@ async fn what_is_not_there_is_a_problem_with_a_code() {
 async fn a_channel_that_is_none_is_told_what_it_lacks() {
     let server = shared_demo();
     for (address, said) in [
-        ("/api/v1/state", "name a channel, as in ?channel=feed/city"),
-        ("/events", "name a channel, as in ?channel=feed/city"),
+        ("/api/v1/state", "?channel=feed/city"),
+        ("/events", "?channel=feed/city"),
         ("/api/v1/state?channel=area/u33", "4 to 6 of"),
         ("/events?channel=area/u33dbfcy", "4 to 6 of"),
     ] {

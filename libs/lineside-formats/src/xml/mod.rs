@@ -102,7 +102,10 @@ pub(crate) struct XmlReader<'a> {
 impl fmt::Debug for XmlReader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.reader.buffer_position();
-        f.debug_struct("Xml").field("depth", &self.depth).field("at", &at).finish_non_exhaustive()
+        f.debug_struct("XmlReader")
+            .field("depth", &self.depth)
+            .field("at", &at)
+            .finish_non_exhaustive()
     }
 }
 

@@ -79,6 +79,6 @@ impl<T: FanoutTopic> Drop for TopicBatch<T> {
 
 impl<T: FanoutTopic> fmt::Debug for TopicBatch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch").field("touched", &self.touched.len()).finish_non_exhaustive()
+        f.debug_struct("TopicBatch").field("touched", &self.touched.len()).finish_non_exhaustive()
     }
 }

@@ -76,6 +76,6 @@ impl<const KINDS: usize> Default for TopicInterest<KINDS> {
 
 impl<const KINDS: usize> fmt::Debug for TopicInterest<KINDS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Interest").field("kinds", &KINDS).finish_non_exhaustive()
+        f.debug_struct("TopicInterest").field("kinds", &KINDS).finish_non_exhaustive()
     }
 }

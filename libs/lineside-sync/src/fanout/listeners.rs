@@ -102,6 +102,6 @@ impl<W: WakeHandle + ?Sized> Default for SignalBatch<W> {
 
 impl<W: ?Sized> fmt::Debug for SignalBatch<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Signals").field(&self.0.len()).finish()
+        f.debug_tuple("SignalBatch").field(&self.0.len()).finish()
     }
 }

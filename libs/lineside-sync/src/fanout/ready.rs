@@ -121,13 +121,13 @@ impl<K: Copy, W: WakeHandle + ?Sized> TopicListener for Arc<PartitionPlace<K, W>
 
 impl<K, W: ?Sized> fmt::Debug for ReadyTopics<K, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ready").field("signal", &self.shared.signal).finish_non_exhaustive()
+        f.debug_struct("ReadyTopics").field("signal", &self.shared.signal).finish_non_exhaustive()
     }
 }
 
 impl<K: fmt::Debug, W: ?Sized> fmt::Debug for PartitionPlace<K, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
+        f.debug_struct("PartitionPlace")
             .field("key", &self.key)
             .field("listed", &self.listed)
             .finish_non_exhaustive()

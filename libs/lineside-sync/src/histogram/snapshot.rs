@@ -100,7 +100,7 @@ impl<const PRECISION: u32> Default for HistogramSnapshot<PRECISION> {
 
 impl<const PRECISION: u32> Debug for HistogramSnapshot<PRECISION> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
+        f.debug_struct("HistogramSnapshot")
             .field("count", &self.value_count())
             .field("min", &self.min())
             .field("p50", &self.quantile(0.5))

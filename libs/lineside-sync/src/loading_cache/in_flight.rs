@@ -143,6 +143,6 @@ impl<V, E> Drop for LoadFuture<'_, V, E> {
 
 impl<V, E> fmt::Debug for InFlightLoad<V, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Flight").finish_non_exhaustive()
+        f.debug_struct("InFlightLoad").finish_non_exhaustive()
     }
 }

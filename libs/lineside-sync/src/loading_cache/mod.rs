@@ -357,14 +357,14 @@ impl<K: Hash + Eq, V, S: BuildHasher> CacheView<'_, K, V, S> {
 
 impl<K, V, S> fmt::Debug for CacheView<'_, K, V, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pinned").finish_non_exhaustive()
+        f.debug_struct("CacheView").finish_non_exhaustive()
     }
 }
 
 impl<K: Hash + Eq, V, E, S: BuildHasher> fmt::Debug for LoadingCache<K, V, E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (len, weight) = (self.len(), self.total_weight());
-        f.debug_struct("Table")
+        f.debug_struct("LoadingCache")
             .field("len", &len)
             .field("weight", &weight)
             .field("limits", &self.limits)

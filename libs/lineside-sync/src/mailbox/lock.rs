@@ -72,7 +72,7 @@ impl<T> SpinLock<T> {
 
 impl<T> fmt::Debug for SpinLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").finish_non_exhaustive()
+        f.debug_struct("SpinLock").finish_non_exhaustive()
     }
 }
 

@@ -105,7 +105,7 @@ impl<L: HasRing> SharedRing<L> {
 
 impl<L: HasRing> fmt::Debug for SharedRing<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("version", &self.version()).finish_non_exhaustive()
+        f.debug_struct("SharedRing").field("version", &self.version()).finish_non_exhaustive()
     }
 }
 
@@ -146,6 +146,6 @@ impl<L: HasRing> Drop for RingGuard<'_, L> {
 
 impl<L: HasRing> fmt::Debug for RingGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("RingGuard").field("version", &self.version).finish_non_exhaustive()
     }
 }

@@ -49,7 +49,7 @@ impl<'a> CancellableSource<'a> {
 
 impl std::fmt::Debug for CancellableSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watched").field("stop", self.stop).finish_non_exhaustive()
+        f.debug_struct("CancellableSource").field("stop", self.stop).finish_non_exhaustive()
     }
 }
 

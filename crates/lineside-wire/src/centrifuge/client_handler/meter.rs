@@ -57,7 +57,7 @@ mod tests {
         )));
         assert!(
             !meter.charge_command(100 << 10, Duration::from_secs(500), &limits),
-            "bytes count, too"
+            "the size of a command is charged, too"
         );
     }
 }

@@ -489,7 +489,7 @@ impl fmt::Debug for ReceiveOutcome {
 
 impl fmt::Debug for ClientHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
+        f.debug_struct("ClientHandler")
             .field("id", &self.id)
             .field("session", &self.session)
             .field("closing", &self.closing)

@@ -98,7 +98,7 @@ impl ClientHandler {
 
     /// Subscribes to the channel and returns the client's position. The reply contains the missed publications as far
     /// as they fit.
-    #[expect(clippy::too_many_arguments, reason = "a subscription is made of all of them")]
+    #[expect(clippy::too_many_arguments, reason = "a subscription needs all these parameters")]
     pub(super) fn subscribe_channel(
         &mut self,
         channel: &Channel,

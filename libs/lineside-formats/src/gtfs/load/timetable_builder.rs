@@ -34,7 +34,7 @@ pub struct TimetableBuilder {
 
 impl fmt::Debug for TimetableBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadedTables").field("tables", &self.tables).finish_non_exhaustive()
+        f.debug_struct("TimetableBuilder").field("tables", &self.tables).finish_non_exhaustive()
     }
 }
 

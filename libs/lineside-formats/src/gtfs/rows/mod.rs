@@ -32,7 +32,7 @@ pub struct TableReader<R> {
 
 impl<R> std::fmt::Debug for TableReader<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rows")
+        f.debug_struct("TableReader")
             .field("file", &self.spec.name)
             .field("count", &self.count)
             .finish_non_exhaustive()

@@ -130,7 +130,7 @@ pub struct CsvSplitter<R> {
 
 impl<R> std::fmt::Debug for CsvSplitter<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Splitter").field("line", &self.line).finish_non_exhaustive()
+        f.debug_struct("CsvSplitter").field("line", &self.line).finish_non_exhaustive()
     }
 }
 
