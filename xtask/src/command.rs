@@ -18,9 +18,9 @@ pub(crate) fn cargo(root: &Path) -> Command {
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let line = spelled(command);
     println!("$ {line}");
-    let status = command.status().with_context(|| format!("`{line}` could not be started"))?;
+    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
     if !status.success() {
-        bail!("`{line}` ended with {status}");
+        bail!("`{line}` failed: {status}");
     }
     Ok(())
 }
@@ -40,7 +40,7 @@ pub(crate) fn become_program(command: &mut Command) -> anyhow::Result<()> {
     let line = spelled(command);
     println!("$ {line}");
     let error = command.exec();
-    Err(error).with_context(|| format!("`{line}` could not be started"))
+    Err(error).with_context(|| format!("cannot start `{line}`"))
 }
 
 /// Runs the command in the same console, which sends it the same signals.

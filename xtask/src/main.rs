@@ -4,11 +4,7 @@
 //! table. A verb installs missing tools (on Debian, as root) or names them in one line. Everything
 //! is fetched from package registries, through their own clients.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command-line tool talks to its terminal"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 
 mod command;
 mod models;
@@ -51,7 +47,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let Some(verb) = VERBS.iter().find(|verb| verb.name == name) else {
-        eprintln!("cargo xtask has no verb {name:?}. It has:\n");
+        eprintln!("cargo xtask has no command {name:?}. The commands are:\n");
         print_verbs();
         return ExitCode::from(2);
     };

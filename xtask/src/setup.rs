@@ -55,7 +55,7 @@ impl Node {
         let package = format!("node-linux-{}@{NODE_PACKAGE_VERSION}", node_architecture()?);
         let tools = tools(tree);
         std::fs::create_dir_all(&tools)
-            .with_context(|| format!("{} cannot be made", tools.display()))?;
+            .with_context(|| format!("cannot create {}", tools.display()))?;
         run(Command::new("npm")
             .args([
                 "install",
@@ -69,7 +69,7 @@ impl Node {
             .args([package, format!("npm@{NPM_PACKAGE_VERSION}")]))?;
         let node = Self { first: Some(tools.join("node_modules/.bin")) };
         if !node.is_fit() {
-            bail!("Node was installed into {} and does not run", tools.display());
+            bail!("Node was installed into {}, but does not run", tools.display());
         }
         Ok(node)
     }
@@ -150,12 +150,12 @@ pub(crate) fn chromium() -> anyhow::Result<PathBuf> {
     }
     if !is_debian_root() {
         bail!(
-            "the browser tests need Chromium ({}), or LINESIDE_CHROMIUM naming one",
+            "the browser tests need Chromium: {}, or set LINESIDE_CHROMIUM to its path",
             how_to_install("chromium", "chromium")
         );
     }
     apt_install(&["chromium", "fonts-dejavu-core"])?;
-    find_chromium().context("Chromium was installed and is not on PATH")
+    find_chromium().context("Chromium was installed, but is not on PATH")
 }
 
 fn find_chromium() -> Option<PathBuf> {
@@ -202,7 +202,10 @@ fn node_architecture() -> anyhow::Result<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Ok("x64"),
         "aarch64" => Ok("arm64"),
-        other => bail!("this system's Node is too old, and there is no Node package for {other}"),
+        other => bail!(
+            "this system's Node is too old, and there is no Node package for the \
+            architecture {other}"
+        ),
     }
 }
 

@@ -72,10 +72,10 @@ impl Steps {
             }
         }
         let total: Duration = self.taken.iter().map(|step| step.took).sum();
-        println!("{:>17}  in all", seconds(total));
+        println!("{:>17}  total", seconds(total));
         println!("steps: {} passed, {} failed", self.taken.len() - failures.len(), failures.len());
         if !failures.is_empty() {
-            bail!("not fit to land: {}", failures.join(", "));
+            bail!("failed steps: {}", failures.join(", "));
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a stopwatch for people; nothing is decided by it")]
+#[expect(clippy::disallowed_methods, reason = "the time is only printed")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -22,10 +22,13 @@ impl Tree {
     pub(crate) fn find() -> anyhow::Result<Self> {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let root = manifest.parent().context("xtask/ is not inside a repository")?.to_owned();
-        let this = std::env::current_exe().context("this program cannot find its own file")?;
-        let dev = this.parent().context("this program's file is in no folder")?.to_owned();
-        let target = dev.parent().context("cargo's target folder was not found")?.to_owned();
+        let root = manifest
+            .parent()
+            .context("cannot find the repository that contains xtask/")?
+            .to_owned();
+        let this = std::env::current_exe().context("cannot find the path of this program")?;
+        let dev = this.parent().context("this program's file is not in a folder")?.to_owned();
+        let target = dev.parent().context("cannot find cargo's target folder")?.to_owned();
         let release = target.join("release");
         Ok(Self { root, target, dev, release })
     }

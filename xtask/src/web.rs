@@ -53,8 +53,7 @@ fn packages(tree: &Tree) -> anyhow::Result<Node> {
     let node = Node::find_or_install(tree)?;
     let web = tree.web();
     let lock = web.join("package-lock.json");
-    let bytes =
-        std::fs::read(&lock).with_context(|| format!("{} cannot be read", lock.display()))?;
+    let bytes = std::fs::read(&lock).with_context(|| format!("cannot read {}", lock.display()))?;
     let (stamp, made_from) = (web.join("node_modules/.lineside-stamp"), hash_of(&bytes));
     if is_stamped(&stamp, &made_from) {
         return Ok(node);
@@ -69,10 +68,10 @@ fn is_stamped(stamp: &Path, made_from: &str) -> bool {
 }
 
 fn write_stamp(stamp: &Path, made_from: &str) -> anyhow::Result<()> {
-    let folder = stamp.parent().context("a stamp needs a folder")?;
+    let folder = stamp.parent().context("the stamp file is not in a folder")?;
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(stamp, made_from))
-        .with_context(|| format!("{} cannot be written", stamp.display()))
+        .with_context(|| format!("cannot write {}", stamp.display()))
 }
 
 fn hash_of(bytes: &[u8]) -> String {
@@ -90,15 +89,15 @@ fn hash_of_sources(web: &Path) -> anyhow::Result<String> {
 }
 
 fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> anyhow::Result<()> {
-    let cannot = || format!("{} cannot be read", folder.display());
+    let cannot = || format!("cannot read {}", folder.display());
     for entry in std::fs::read_dir(folder).with_context(cannot)? {
         let path = entry.with_context(cannot)?.path();
         let skipped = NOT_SOURCES.iter().any(|name| path.file_name().is_some_and(|is| is == *name));
         if path.is_dir() && !skipped {
             collect(&path, files)?;
         } else if path.is_file() {
-            let bytes = std::fs::read(&path)
-                .with_context(|| format!("{} cannot be read", path.display()))?;
+            let bytes =
+                std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
             files.insert(path, bytes);
         }
     }

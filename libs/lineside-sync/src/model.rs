@@ -19,5 +19,5 @@ pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
 /// Asserts that the model detects an injected fault.
 pub(crate) fn finds_a_fault(model: impl Fn() + Send + Sync + 'static) {
     let explored = catch_unwind(AssertUnwindSafe(|| explore(model)));
-    assert!(explored.is_err(), "a mistake made on purpose was not noticed");
+    assert!(explored.is_err(), "the model did not detect the injected fault");
 }

@@ -136,7 +136,7 @@ mod tests {
         let outer = enter_stage(WorkStage::Http);
         let fell = panic::catch_unwind(|| {
             let _inner = enter_stage(WorkStage::Handshake);
-            panic!("on purpose, to see that the stage ends");
+            panic!("intended panic; the stage must end");
         });
         assert!(fell.is_err());
         assert_eq!(current_stage(), WorkStage::Http);

@@ -85,18 +85,18 @@ fn a_listener_of_many_topics_is_told_once_a_batch() {
     topics.iter().for_each(|topic| topic.0.lock().listeners.insert(signal.clone()));
     let mut batch = TopicBatch::open();
     topics.iter().for_each(|topic| batch.change_topic(topic, |topic| topic.append(1)));
-    assert_eq!((batch.touched_topics(), bell.rung()), (3, 0), "not before the batch is whole");
+    assert_eq!((batch.touched_topics(), bell.rung()), (3, 0), "no signal before the batch ends");
     drop(batch);
     assert_eq!(bell.rung(), 1);
     TopicBatch::open().change_topic(&topics[0], |topic| topic.append(2));
-    assert_eq!(bell.rung(), 0, "it has not looked since");
+    assert_eq!(bell.rung(), 0, "the earlier signal is still pending");
     assert!(signal.take_note() && !signal.take_note());
     TopicBatch::open().change_topic(&topics[0], |topic| topic.append(3));
     assert_eq!(bell.rung(), 1);
     topics[0].0.lock().listeners.remove(1);
     assert!(signal.take_note());
     TopicBatch::open().change_topic(&topics[0], |topic| topic.append(4));
-    assert_eq!(bell.rung(), 0, "it has left");
+    assert_eq!(bell.rung(), 0, "the listener was removed");
 }
 
 #[test]
@@ -125,16 +125,18 @@ fn a_partition_is_told_which_of_its_topics_have_news() {
     assert_eq!((bell.rung(), &keys[..]), (1, &[1][..]));
     drop(ready);
     publish(&[0, 1, 2], 4);
-    assert_eq!(bell.rung(), 0, "it is gone");
+    assert_eq!(bell.rung(), 0, "the partition was dropped");
 }
 
 #[test]
 fn a_kind_without_topics_is_passed_over() {
     let interest = TopicInterest::<2>::new();
-    interest.enter_topic(1, || assert!(interest.has_topics(1), "counted before it can be found"));
+    interest.enter_topic(1, || {
+        assert!(interest.has_topics(1), "the topic is counted before it can be found")
+    });
     assert!(!interest.has_topics(0) && interest.topic_count(1) == 1);
     interest.remove_topic(1, || {
-        assert!(interest.has_topics(1), "counted until it can no longer be found")
+        assert!(interest.has_topics(1), "the topic is counted until it cannot be found")
     });
     assert!(!interest.has_topics(1));
 }
@@ -240,7 +242,7 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
             }
             woken
         });
-        assert!(woken, "a wake-up was lost");
+        assert!(woken, "a signal was lost");
         seen = wake.wakes.load(Ordering::Acquire);
         ready.take_ready(&mut keys);
         for key in keys.drain(..) {

@@ -157,10 +157,10 @@ fn a_member_moves_about_its_share_when_it_comes() {
     }
     assert!(
         (moved - ten.owned_share("node-9")).abs() < 0.01,
-        "{moved} beside {}",
+        "a share of {moved} moved instead of {}",
         ten.owned_share("node-9")
     );
-    assert!((0.07..0.13).contains(&moved), "{moved} of all keys moved, 0.1 would be even");
+    assert!((0.07..0.13).contains(&moved), "{moved} of all keys moved; the even share is 0.1");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn alone_one_owns_everything() {
 #[test]
 fn members_that_make_no_ring_are_refused() {
     let twice = HashRing::new([RingMember::new("a", 1), RingMember::new("a", 2)]).unwrap_err();
-    assert_eq!(twice.to_string(), "two members are called \"a\"");
+    assert_eq!(twice.to_string(), "two members have the name \"a\"");
     let n_members = POINTS_MAX / (u16::MAX as usize * POINTS_PER_WEIGHT as usize) + 1;
     let heavy = (0..n_members).map(|n| RingMember::new(&n.to_string(), u16::MAX));
     assert!(HashRing::new(heavy).unwrap_err().to_string().contains("points"));

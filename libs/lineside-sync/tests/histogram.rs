@@ -42,7 +42,7 @@ fn check<const PRECISION: u32>(snapshot: &HistogramSnapshot<PRECISION>, values: 
         let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
         let exact = sorted[rank - 1];
         let error = exact >> PRECISION;
-        assert!(found >= exact && found - exact <= error, "{q}: {found}, exactly {exact}");
+        assert!(found >= exact && found - exact <= error, "{q}: {found} instead of {exact}");
     }
 }
 
@@ -86,7 +86,7 @@ fn snapshots_hold_together_while_threads_come_and_go() {
         while !writers.is_finished() {
             let now = histogram.snapshot();
             assert!(now.value_count() >= last);
-            assert!(now.sum() >= now.value_count(), "what is counted is in the sum");
+            assert!(now.sum() >= now.value_count(), "the sum includes every counted value");
             assert!(now.value_count() == 0 || now.min() == Some(1) && now.max() <= Some(50));
             last = now.value_count();
         }
@@ -172,10 +172,7 @@ fn check_form(exponential: &ExponentialBuckets, count: u64) {
     let mut indexes = Vec::new();
     let mut next = 0;
     for (gap, length) in exponential.bucket_spans() {
-        assert!(
-            length > 0 && (indexes.is_empty() || gap > 0),
-            "a run ends where a bucket is empty"
-        );
+        assert!(length > 0 && (indexes.is_empty() || gap > 0), "a run ends at an empty bucket");
         indexes.extend((next + gap..).take(length as usize));
         next += gap + length.cast_signed();
     }

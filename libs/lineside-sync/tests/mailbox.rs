@@ -81,7 +81,10 @@ fn check(credits: usize, steps: Vec<Step>) {
                     Ok(()) => plain.waiting[*number].push_back(message),
                     Err(TrySendError::Full(back)) => {
                         assert_eq!(back, message);
-                        assert!(plain.len() >= credits, "refused with room");
+                        assert!(
+                            plain.len() >= credits,
+                            "a message was refused although the mailbox has room"
+                        );
                     }
                     Err(TrySendError::Closed(back)) => {
                         assert_eq!(back, message);
@@ -255,12 +258,12 @@ fn a_sleeper_is_woken_once() {
     assert!(receiver.register_waker(&waker));
     (0..10).for_each(|n| sender.try_send(n).unwrap());
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
-    assert!(!receiver.register_waker(&waker), "something waits");
+    assert!(!receiver.register_waker(&waker), "a message is waiting");
     assert_eq!(receiver.drain().count(), 10);
     assert!(receiver.register_waker(&waker));
     drop(sender);
     assert_eq!(woken.0.load(Ordering::Relaxed), 2);
-    assert!(!receiver.register_waker(&waker), "nothing will come");
+    assert!(!receiver.register_waker(&waker), "no message will arrive");
 }
 
 #[test]

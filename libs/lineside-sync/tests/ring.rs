@@ -54,7 +54,7 @@ fn offsets_need_not_be_consecutive_but_must_rise() {
     let mut ring = Ring::new(5);
     assert!(
         !push(&mut ring, 5, RingBounds::NONE),
-        "the floor's own offset is in the state already"
+        "the state already contains the offset of the floor"
     );
     assert!(push(&mut ring, 8, RingBounds::NONE) && push(&mut ring, 20, RingBounds::NONE));
     assert!(!push(&mut ring, 20, RingBounds::NONE));
@@ -89,7 +89,7 @@ fn bytes_and_age_bound_it_too() {
     assert_eq!(
         (ring.len(), ring.byte_size(), ring.floor_offset()),
         (0, 0, 5),
-        "age spares no batch"
+        "the age bound may drop a whole batch"
     );
 }
 
@@ -330,7 +330,7 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
                             MissedEntries::Nothing => {}
                             MissedEntries::Entries(entries) => at += entries,
                             MissedEntries::Uncounted => {
-                                panic!("a ring that counts knows what it dropped")
+                                panic!("a ring with consecutive offsets counts its dropped entries")
                             }
                         }
                     } else if last {
@@ -341,7 +341,7 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
                         assert_eq!(
                             (entry.offset, entry.item[0]),
                             (at, !at),
-                            "skipped, torn or twice"
+                            "an entry was skipped, torn or repeated"
                         );
                     }
                 }
@@ -358,12 +358,16 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
 #[test]
 fn a_ring_grows_from_few_slots_and_back() {
     let mut ring: Ring<[u8; 8]> = Ring::new(0);
-    assert!(ring.slot_count() <= 2 * SLOTS_MIN, "{} slots for nothing", ring.slot_count());
+    assert!(ring.slot_count() <= 2 * SLOTS_MIN, "an empty ring has {} slots", ring.slot_count());
     (0..1_000).for_each(|_| {
         ring.append_next(Arc::default(), RingBounds::NONE);
     });
     assert!(ring.slot_count() >= 1_000);
     ring.shrink_to_bytes(8);
     ring.append_next(Arc::default(), RingBounds { entries: 1, ..RingBounds::NONE });
-    assert!(ring.slot_count() <= 2 * SLOTS_MIN, "{} slots for one entry", ring.slot_count());
+    assert!(
+        ring.slot_count() <= 2 * SLOTS_MIN,
+        "a ring of one entry has {} slots",
+        ring.slot_count()
+    );
 }

@@ -93,8 +93,8 @@ fn many_threads_never_exceed_the_limit_and_lose_no_permit() {
 #[test]
 fn an_owned_permit_can_be_given_back_anywhere() {
     let semaphore = Arc::new(Semaphore::new(1));
-    let permit = semaphore.try_acquire_owned().expect("one is left");
-    thread::spawn(move || drop(permit)).join().expect("a permit can be dropped anywhere");
+    let permit = semaphore.try_acquire_owned().expect("one permit is left");
+    thread::spawn(move || drop(permit)).join().expect("any thread may drop a permit");
     assert!(semaphore.try_acquire().is_some());
 }
 

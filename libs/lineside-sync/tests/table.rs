@@ -181,7 +181,7 @@ fn a_failure_is_told_to_all_who_wait_and_not_kept() {
     let mut leads = Box::pin(table.load(7, fails));
     let mut context = Context::from_waker(Waker::noop());
     assert!(leads.as_mut().poll(&mut context).is_pending());
-    let mut waits = Box::pin(table.load(7, async || unreachable!("somebody else loads")));
+    let mut waits = Box::pin(table.load(7, async || unreachable!("the other caller loads")));
     assert!(waits.as_mut().poll(&mut context).is_pending());
     assert_eq!((block_on(leads), block_on(waits)), (Err("no"), Err("no")));
     assert_eq!(table.load_blocking(7, || Ok(1)), Ok(1));
@@ -194,8 +194,8 @@ fn what_is_inserted_wins_over_a_load_that_began_before() {
         table.insert(7, 2);
         Ok(1)
     });
-    assert_eq!(loaded, Ok(1), "whoever asked is told what was loaded");
-    assert_eq!(table.pin().get(&7), Some(&2), "but the newer value stays");
+    assert_eq!(loaded, Ok(1), "the caller gets the value that it loaded");
+    assert_eq!(table.pin().get(&7), Some(&2), "the newer value stays cached");
     assert_eq!((table.len(), table.total_weight()), (1, 1));
 }
 
@@ -205,7 +205,7 @@ fn what_is_heavier_than_everything_may_be_is_told_and_not_kept() {
     let table: LoadingCache<u32, usize> = LoadingCache::new(limits, |_, weight| *weight);
     table.insert(1, 4);
     assert_eq!(table.load_blocking(2, || Ok(11)), Ok(11));
-    assert_eq!((table.len(), table.total_weight()), (1, 4), "nothing went for its sake");
+    assert_eq!((table.len(), table.total_weight()), (1, 4), "no entry was evicted for it");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn an_entry_lives_its_age_and_two_sweeps_at_most() {
     assert_eq!(table.len(), 2);
     table.sweep_aged(seconds(80));
     assert_eq!(table.pin().get(&1), None);
-    assert_eq!(table.pin().get(&2), Some(&2), "met first at 79");
+    assert_eq!(table.pin().get(&2), Some(&2), "the sweep at 79 s first saw this entry");
     table.sweep_aged(seconds(139));
     assert!(table.is_empty());
 }
@@ -241,7 +241,8 @@ fn readers_beside_a_writer_see_whole_values_that_never_go_back() {
                 let mut newest = 0;
                 while !done.load(Relaxed) {
                     let pinned = table.pin();
-                    let value = &pinned.get("hot").expect("it is never missing").0;
+                    let value =
+                        &pinned.get("the entry is never missing").expect("it is never missing").0;
                     assert!(value.iter().all(|part| *part == value[0]));
                     assert!(value[0] >= newest);
                     newest = value[0];

@@ -15,12 +15,13 @@ const OF_THE_PROGRAM: [&str; 3] = ["engine", "formats", "proxy"];
 pub(crate) const VERB: Verb = Verb {
     name: "bench",
     arguments: "<engine|formats|ingest|primitives|proxy|validate> [--long] [--rounds N] [--only MODULE] [--quick] [--reference COMMAND]",
-    does: "measures ours and its peers in turn, names the machine, and writes target/bench/<suite>.json",
+    does: "measures Lineside and its peers in turn, names the machine, and writes \
+        target/bench/<suite>.json",
     run: |tree, arguments| {
         let suite = match arguments.first() {
-            None => bail!("which suite? There are: {}", SUITES.join(", ")),
+            None => bail!("name a suite: {}", SUITES.join(", ")),
             Some(suite) if !SUITES.contains(&suite.as_str()) => {
-                bail!("there is no suite {suite:?}; there are: {}", SUITES.join(", "))
+                bail!("there is no suite {suite:?}; the suites are {}", SUITES.join(", "))
             }
             Some(suite) => suite,
         };

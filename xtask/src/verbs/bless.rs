@@ -11,7 +11,8 @@ use crate::command::{cargo, run};
 pub(crate) const VERB: Verb = Verb {
     name: "bless",
     arguments: "",
-    does: "accepts what golden files and the record of what is longest should say now; look at the difference",
+    does: "updates golden files and the record of the longest files and functions; review the \
+        difference",
     run: |tree, arguments| {
         super::takes_no_arguments(arguments)?;
         run(cargo(&tree.root)

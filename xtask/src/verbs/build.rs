@@ -7,7 +7,7 @@ use crate::{Verb, web};
 pub(crate) const VERB: Verb = Verb {
     name: "build",
     arguments: "",
-    does: "builds the web part and the server in target/release, installing what is missing",
+    does: "builds the web part and the server in target/release, and installs missing tools",
     run: |tree, arguments| {
         super::takes_no_arguments(arguments)?;
         build(tree)?;

@@ -68,7 +68,7 @@ fn run_client_checks(tree: &Tree) -> anyhow::Result<()> {
                 .args(["--", "siri_"]))
         });
     } else {
-        println!("the SIRI schemas are left out: LINESIDE_SIRI_XSD names no folder");
+        println!("the SIRI schemas are skipped: set LINESIDE_SIRI_XSD to their folder");
     }
     steps.finish()
 }
@@ -91,13 +91,14 @@ impl Numbers {
             let [flag, value] = pair else { bail!("{} needs a number", pair.concat()) };
             let number = value
                 .parse()
-                .with_context(|| format!("{flag} needs a number, and there is {value:?}"))?;
+                .with_context(|| format!("{flag} needs a number instead of {value:?}"))?;
             match flag.as_str() {
                 "--seeds" => numbers.seeds = number,
                 "--fuzz-seconds" => numbers.fuzz_seconds = number,
                 "--soak-seconds" => numbers.soak_seconds = number,
                 _ => bail!(
-                    "there is no {flag}; there are --seeds, --fuzz-seconds and --soak-seconds"
+                    "there is no option {flag}; the options are --seeds, --fuzz-seconds and \
+                    --soak-seconds"
                 ),
             }
         }
@@ -131,7 +132,7 @@ fn soak(tree: &Tree, seconds: u32) -> anyhow::Result<()> {
 fn has_miri(tree: &Tree) -> bool {
     let found = output(nightly(tree).args(["miri", "--version"])).is_some();
     if !found {
-        println!("miri is left out: it needs `rustup toolchain install nightly --component miri`");
+        println!("miri is skipped: it needs `rustup toolchain install nightly --component miri`");
     }
     found
 }
@@ -152,7 +153,8 @@ fn has_rust_src(tree: &Tree) -> bool {
     let found = output(&mut rustc).is_some_and(|root| Path::new(&root).join(library).is_dir());
     if !found {
         println!(
-            "ThreadSanitizer is left out: it needs `rustup toolchain install nightly --component rust-src`"
+            "ThreadSanitizer is skipped: it needs `rustup toolchain install nightly --component \
+            rust-src`"
         );
     }
     found
@@ -162,7 +164,7 @@ fn has_rust_src(tree: &Tree) -> bool {
 fn thread_sanitizer(tree: &Tree) -> anyhow::Result<()> {
     let host =
         output(Command::new("rustc").current_dir(&tree.root).args(["--print", "host-tuple"]))
-            .context("rustc tells for which machine it compiles")?;
+            .context("cannot read the host target from `rustc`")?;
     let known = tree.root.join("xtask/src/verbs/thread_sanitizer.txt");
     run(nightly(tree)
         .args(["test", "--locked", "--package", "lineside-sync", "--lib", "--tests"])
@@ -177,7 +179,8 @@ fn thread_sanitizer(tree: &Tree) -> anyhow::Result<()> {
 fn fuzz_targets(tree: &Tree) -> Vec<String> {
     let Some(targets) = output(nightly(tree).args(["fuzz", "list"])) else {
         println!(
-            "fuzzing is left out: it needs `rustup toolchain install nightly` and `cargo install cargo-fuzz`"
+            "fuzzing is skipped: it needs `rustup toolchain install nightly` and `cargo install \
+            cargo-fuzz`"
         );
         return Vec::new();
     };
@@ -188,7 +191,7 @@ fn fuzz(tree: &Tree, target: &str, seconds: u32) -> anyhow::Result<()> {
     let seeds = tree.root.join("fuzz/seeds").join(target);
     let corpus = tree.root.join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus)
-        .with_context(|| format!("{} cannot be made", corpus.display()))?;
+        .with_context(|| format!("cannot create {}", corpus.display()))?;
     run(nightly(tree)
         .args(["fuzz", "run", target])
         .args([corpus, seeds])

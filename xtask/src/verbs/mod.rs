@@ -12,7 +12,7 @@ use anyhow::bail;
 /// Refuses arguments where a verb takes none.
 fn takes_no_arguments(arguments: &[String]) -> anyhow::Result<()> {
     match arguments.first() {
-        Some(first) => bail!("no argument was expected, and there is {first:?}"),
+        Some(first) => bail!("this command takes no argument, but got {first:?}"),
         None => Ok(()),
     }
 }

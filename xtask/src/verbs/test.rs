@@ -15,7 +15,8 @@ use crate::{Verb, models, setup, web};
 pub(crate) const VERB: Verb = Verb {
     name: "test",
     arguments: "[--only fmt,tidy,web,clippy,deny,models,rust,clients,browser]",
-    does: "runs all that a change must pass, installing what is missing, and prints each step's seconds",
+    does: "runs all checks that a change must pass, installs missing tools, and prints the seconds \
+        of each step",
     run: |tree, arguments| {
         let only = only(arguments)?;
         let mut steps = Steps::default();
@@ -55,7 +56,7 @@ fn only(arguments: &[String]) -> anyhow::Result<Vec<&str>> {
         [] => return Ok(Vec::new()),
         [flag, names] if flag == "--only" => names.as_str(),
         [joined] if joined.starts_with("--only=") => &joined["--only=".len()..],
-        _ => bail!("expected nothing or `--only <steps>`, and there is {:?}", arguments.join(" ")),
+        _ => bail!("expected no argument or `--only <steps>`, but got {:?}", arguments.join(" ")),
     };
     let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
     let names: Vec<&str> = names.split(',').collect();

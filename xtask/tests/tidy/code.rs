@@ -30,7 +30,7 @@ fn every_module_begins_with_what_it_is() {
     let complaints: Vec<String> = sources()
         .iter()
         .filter(|file| !file.text.starts_with("//!"))
-        .map(|file| format!("{}: no `//!` head: what is it, and what must it not know?", file.path))
+        .map(|file| format!("{}: the file has no `//!` comment; say what the module is", file.path))
         .collect();
     report(&complaints);
 }
@@ -46,7 +46,7 @@ fn nothing_is_left_for_later() {
                 text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
             if let Some(mark) = UNFINISHED.iter().find(|mark| words.contains(mark)) {
                 complaints.push(format!(
-                    "{}:{line}: {mark}: do it, or open an issue and say nothing here",
+                    "{}:{line}: {mark}: finish the work, or open an issue and remove the marker",
                     file.path
                 ));
             }
@@ -60,12 +60,16 @@ fn every_queue_has_a_bound() {
     // A benchmark compares unbounded queues with Lineside's own.
     let is_ours = |file: &File| !file.path.contains("/tests/") && !file.is_in(&["bench/"]);
     let sources: Vec<File> = sources().into_iter().filter(is_ours).collect();
-    report(&lines_with(&sources, UNBOUNDED, "a queue without a bound: name one in limits.rs"));
+    report(&lines_with(
+        &sources,
+        UNBOUNDED,
+        "the queue is unbounded; give it a bound in limits.rs",
+    ));
 }
 
 #[test]
 fn every_test_is_run() {
-    report(&lines_with(&sources(), SKIPPED, "run it, or remove it"));
+    report(&lines_with(&sources(), SKIPPED, "the test is skipped; run it or remove it"));
 }
 
 /// Tests of a running process, of threads, and measurements use real time; all others use an injected clock.
@@ -82,7 +86,11 @@ fn tests_do_not_sleep() {
             ])
         })
         .collect();
-    report(&lines_with(&sources, SLEEPING, "wait for what should happen, by the simulated clock"));
+    report(&lines_with(
+        &sources,
+        SLEEPING,
+        "the test sleeps; wait for the effect with the simulated clock instead",
+    ));
 }
 
 fn lines_with(sources: &[File], patterns: &[&str], advice: &str) -> Vec<String> {
@@ -105,12 +113,15 @@ fn names_are_words() {
             let Some(name) = defined_name(text) else { continue };
             if let Some(short) = parts(name).find(|part| SHORT_FORMS.contains(&part.as_str())) {
                 complaints.push(format!(
-                    "{}:{line}: {name}: write {short:?} out (docs/dictionary.md)",
+                    "{}:{line}: {name}: write {short:?} in full (docs/dictionary.md)",
                     file.path
                 ));
             }
             if text.trim_start().starts_with("fn test_") {
-                complaints.push(format!("{}:{line}: {name}: a test states a fact", file.path));
+                complaints.push(format!(
+                    "{}:{line}: {name}: name the test after the fact that it checks",
+                    file.path
+                ));
             }
         }
     }

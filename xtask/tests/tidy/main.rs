@@ -5,7 +5,7 @@
 //! expected. Patterns that a test bans are assembled from pieces, so that the test does not find
 //! itself.
 
-#![expect(clippy::print_stdout, reason = "the ratchet shows what is longest")]
+#![expect(clippy::print_stdout, reason = "the test prints the longest files and functions")]
 
 mod tree;
 mod walls;

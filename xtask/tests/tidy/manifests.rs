@@ -84,7 +84,7 @@ fn every_crate_takes_lints_and_versions_from_the_workspace() {
         {
             if !manifest.inherits.iter().any(|key| key == inherited) {
                 complaints.push(format!(
-                    "{}: {inherited} does not come from the workspace",
+                    "{}: {inherited} must be inherited from the workspace",
                     manifest.path
                 ));
             }
@@ -93,7 +93,7 @@ fn every_crate_takes_lints_and_versions_from_the_workspace() {
             manifest.dependencies.iter().filter(|dependency| !dependency.from_workspace)
         {
             complaints.push(format!(
-                "{}:{}: the version of {} belongs into the workspace's manifest",
+                "{}:{}: move the version of {} to the workspace's manifest",
                 manifest.path, dependency.line, dependency.name
             ));
         }
@@ -127,7 +127,8 @@ fn the_lock_files_name_no_host() {
             let named = file.lines().filter(|(_, line)| line.contains("\"resolved\": \"http"));
             named.map(|(line, _)| {
                 format!(
-                    "{}:{line}: a download address; lock with omit-lockfile-registry-resolved",
+                    "{}:{line}: the lock file contains a download URL; set \
+                    omit-lockfile-registry-resolved and lock again",
                     file.path
                 )
             })

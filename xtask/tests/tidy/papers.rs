@@ -40,7 +40,7 @@ fn fault_of(paper: &File, target: &str) -> Option<String> {
     let there =
         if path.is_empty() { root().join(&paper.path) } else { root().join(folder).join(path) };
     if !there.exists() {
-        return Some("there is no such file".to_owned());
+        return Some("the file does not exist".to_owned());
     }
     if anchor.is_empty() {
         return None;
@@ -48,7 +48,7 @@ fn fault_of(paper: &File, target: &str) -> Option<String> {
     let text = std::fs::read_to_string(&there).unwrap_or_default();
     let file = File { path: String::new(), text };
     let found = prose(&file).any(|(_, line)| line.starts_with('#') && slug(line) == anchor);
-    (!found).then(|| "no heading has this name".to_owned())
+    (!found).then(|| "no heading has this anchor".to_owned())
 }
 
 /// Returns the lines outside code blocks.
@@ -72,10 +72,10 @@ fn slug(heading: &str) -> String {
 #[test]
 fn every_task_that_a_paper_names_exists() {
     let listing =
-        Command::new(env!("CARGO_BIN_EXE_xtask")).output().expect("xtask lists its verbs");
-    let listing = String::from_utf8(listing.stdout).expect("the list is text");
+        Command::new(env!("xtask prints its commands")).output().expect("xtask lists its verbs");
+    let listing = String::from_utf8(listing.stdout).expect("the output is UTF-8");
     let verbs: BTreeSet<&str> = words_after("cargo xtask ", &listing).collect();
-    assert!(verbs.contains("demo") && verbs.contains("test"), "xtask lists:\n{listing}");
+    assert!(verbs.contains("demo") && verbs.contains("test"), "`cargo xtask` prints:\n{listing}");
     let mut complaints = Vec::new();
     for paper in files_ending(".md") {
         for (line, text) in paper.lines() {
@@ -122,7 +122,7 @@ fn missing(tree: &[File], room: &str, code: &str) -> Option<&'static str> {
         let below = format!("/{code}");
         let in_room = |file: &File| file.path.starts_with(room) && file.path.contains(&below);
         let there = root().join(code).exists() || tree.iter().any(in_room);
-        return (!there).then_some("there is no such file");
+        return (!there).then_some("the file does not exist");
     }
     let is_test = |name: &&str| name.contains('_');
     let function =
@@ -132,7 +132,7 @@ fn missing(tree: &[File], room: &str, code: &str) -> Option<&'static str> {
         let heads = ["fn ", "function ", "\n  "].map(|before| format!("{before}{name}("));
         heads.iter().any(|head| file.text.contains(head.as_str()))
     };
-    (!tree.iter().any(defined)).then_some("no file defines it")
+    (!tree.iter().any(defined)).then_some("no file defines this function")
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn papers_stay_short_enough_to_be_read() {
         .iter()
         .map(|(path, limit)| (path, limit, file(path).lines().count()))
         .filter(|(_, limit, lines)| lines > *limit)
-        .map(|(path, limit, lines)| format!("{path} has {lines} lines; {limit} are enough"))
+        .map(|(path, limit, lines)| format!("{path} has {lines} lines; shorten it to {limit}"))
         .collect();
     report(&complaints);
 }
@@ -164,7 +164,8 @@ fn the_changelog_has_its_form() {
             continue;
         }
         if let Some((line, entry)) = entry.take().filter(|(_, entry)| !entry.ends_with('.')) {
-            complaints.push(format!("CHANGELOG.md:{line}: an entry is a sentence: {entry}"));
+            complaints
+                .push(format!("CHANGELOG.md:{line}: the entry must end with a full stop: {entry}"));
         }
         if let Some(release) = text.strip_prefix("## ") {
             (section, releases) = (None, releases + 1);
@@ -172,14 +173,15 @@ fn the_changelog_has_its_form() {
                 release.split_once(" - ").is_some_and(|(_, date)| date.len() == "2026-01-31".len());
             if !dated && (release != "Unreleased" || releases > 1) {
                 complaints.push(format!(
-                    "CHANGELOG.md:{line}: `## Unreleased` on top, else `## 1.2.3 - 2026-01-31`"
+                    "CHANGELOG.md:{line}: the heading must be `## Unreleased`, at the top, or have \
+                    the form `## 1.2.3 - 2026-01-31`"
                 ));
             }
         } else if text.starts_with("### ") {
             let place = SECTIONS.iter().position(|known| *known == text);
             if place.is_none() || place <= section {
                 complaints.push(format!(
-                    "CHANGELOG.md:{line}: the sections are, in this order: {}",
+                    "CHANGELOG.md:{line}: the sections must be, in this order: {}",
                     SECTIONS.join(", ")
                 ));
             }
@@ -187,8 +189,9 @@ fn the_changelog_has_its_form() {
         } else if text.starts_with("- ") {
             entry = Some((line, text.to_owned()));
         } else if !text.is_empty() && releases > 0 {
-            complaints
-                .push(format!("CHANGELOG.md:{line}: neither a release, a section nor an entry"));
+            complaints.push(format!(
+                "CHANGELOG.md:{line}: the line is neither a release, a section nor an entry"
+            ));
         }
     }
     assert!(releases > 0, "CHANGELOG.md has no release");
@@ -209,10 +212,11 @@ fn every_code_of_a_refusal_is_explained() {
         let texts = arms.filter_map(|(_, line)| line.split('"').nth(1)).filter(is_code);
         codes.extend(texts.filter(|text| !text.is_empty()).map(str::to_owned));
     }
-    assert!(codes.len() >= 10, "codes were found only for {codes:?}");
+    assert!(codes.len() >= 10, "too few codes were found: {codes:?}");
     let missing = codes.iter().filter(|code| !paper.text.contains(&format!("`{code}`")));
-    let complaints: Vec<String> =
-        missing.map(|code| format!("docs/protocol/http.md: {code} is not explained")).collect();
+    let complaints: Vec<String> = missing
+        .map(|code| format!("docs/protocol/http.md: the code {code} is not documented"))
+        .collect();
     report(&complaints);
 }
 
@@ -227,10 +231,11 @@ fn every_fixture_says_where_it_is_from() {
             complaints.push(format!("{folder}/README.md: no line begins with `Licence:`"));
         }
         for entry in entries {
-            let name =
-                entry.expect("an entry can be read").file_name().to_string_lossy().into_owned();
+            let name = entry.expect("a readable entry").file_name().to_string_lossy().into_owned();
             if name != "README.md" && !readme.text.contains(&format!("`{name}`")) {
-                complaints.push(format!("{folder}/README.md: `{name}` is not in it: where is it from, and may we ship it?"));
+                complaints.push(format!(
+                    "{folder}/README.md: `{name}` is not listed; add its source and licence"
+                ));
             }
         }
     }

@@ -40,12 +40,8 @@ fn nothing_long_grows() {
         .iter()
         .filter_map(|(name, lines)| match recorded.get(name) {
             Some(before) if lines <= before => None,
-            Some(before) => Some(format!(
-                "{name} grew from {before} to {lines} lines: which two rooms are in it?"
-            )),
-            None => Some(format!(
-                "{name} has {lines} lines: which two rooms are in it? Else `cargo xtask bless`"
-            )),
+            Some(before) => Some(format!("{name} grew from {before} to {lines} lines; split it")),
+            None => Some(format!("{name} has {lines} lines; split it, or run `cargo xtask bless`")),
         })
         .collect();
     report(&complaints);
@@ -107,11 +103,11 @@ fn record(long: &BTreeMap<String, usize>) {
     for (name, lines) in long {
         let _ = writeln!(text, "{lines:>6}  {name}");
     }
-    fs::write(root().join(RECORD), text).expect("the record can be written");
+    fs::write(root().join(RECORD), text).expect("the record is writable");
 }
 
 fn recorded() -> BTreeMap<String, usize> {
-    let text = fs::read_to_string(root().join(RECORD)).expect("the record can be read");
+    let text = fs::read_to_string(root().join(RECORD)).expect("the record is readable");
     let entry = |line: &str| {
         let (lines, name) = line.trim().split_once("  ")?;
         Some((name.to_owned(), lines.parse().ok()?))

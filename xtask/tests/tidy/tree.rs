@@ -36,10 +36,7 @@ impl File {
 
 /// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask/ lies in the repository")
-        .to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the repository").to_owned()
 }
 
 /// Returns every text file of the tree, ordered by path.
@@ -50,7 +47,7 @@ pub(crate) fn files() -> Vec<File> {
     files.sort_by(|left, right| left.path.cmp(&right.path));
     assert!(
         files.iter().any(|file| file.path == "Cargo.toml"),
-        "the tree was not found at {}",
+        "cannot find the tree at {}",
         root.display()
     );
     files
@@ -69,15 +66,15 @@ pub(crate) fn file(path: &str) -> File {
 }
 
 fn walk(root: &Path, folder: &Path, files: &mut Vec<File>) {
-    for entry in fs::read_dir(folder).expect("a folder of the tree can be read") {
-        let path = entry.expect("an entry of the tree can be read").path();
-        let name = path.file_name().expect("an entry has a name").to_string_lossy();
+    for entry in fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        let name = path.file_name().expect("an entry with a name").to_string_lossy();
         if path.is_dir() && !NOT_OURS.contains(&&*name) {
             walk(root, &path, files);
         } else if path.is_file()
             && let Ok(text) = fs::read_to_string(&path)
         {
-            let relative = path.strip_prefix(root).expect("an entry lies under the root");
+            let relative = path.strip_prefix(root).expect("an entry below the root");
             files.push(File { path: relative.to_string_lossy().replace('\\', "/"), text });
         }
     }

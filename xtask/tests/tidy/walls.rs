@@ -22,25 +22,25 @@ static ROOMS: &[Room] = &[
     Room {
         name: "lineside-sync",
         sees: &[],
-        rule: "it stands by itself: primitives and the clock",
+        rule: "it contains the primitives and the clock, and depends on no other crate",
         never: SOCKETS,
     },
     Room {
         name: "lineside-formats",
         sees: &[],
-        rule: "it stands by itself and does no I/O: bytes to records and back",
+        rule: "it converts bytes to records and back; it does no I/O and depends on no other crate",
         never: &["axum", "hyper", "reqwest", "tokio"],
     },
     Room {
         name: "lineside-validate",
         sees: &["lineside-formats"],
-        rule: "rules are pure: bytes and a day in, notices out; they know no clock and no sockets",
+        rule: "rules map bytes and a date to notices; they use no clock and no sockets",
         never: &["axum", "hyper", "reqwest", "tokio"],
     },
     Room {
         name: "lineside-hub",
         sees: &["lineside-sync"],
-        rule: "the hub knows neither transit nor sockets (docs/decisions/0001)",
+        rule: "the hub uses neither transit formats nor sockets (docs/decisions/0001)",
         never: &[
             "axum",
             "hyper",
@@ -56,31 +56,33 @@ static ROOMS: &[Room] = &[
     Room {
         name: "lineside-wire",
         sees: &["lineside-hub", "lineside-sync"],
-        rule: "the wire puts sessions into bytes; it names no HTTP library and no transit format",
+        rule: "the wire encodes sessions as bytes; it uses no HTTP library and no transit format",
         never: &["axum", "hyper", "reqwest"],
     },
     Room {
         name: "lineside-ingest",
         sees: &["lineside-hub", "lineside-formats", "lineside-sync"],
-        rule: "ingest publishes into the hub; it does not know who serves the result, or how",
+        rule: "ingest publishes into the hub; it does not depend on the server of the result",
         never: &["axum", "hyper", "hyper-util", "tower", "tower-http"],
     },
     Room {
         name: "lineside-store",
         sees: &["lineside-ingest", "lineside-sync"],
-        rule: "the store remembers for those who ask it; it knows no sockets, and blocks by itself",
+        rule: "the store implements the archives of its callers; it uses no sockets and no async \
+            runtime",
         never: &["axum", "hyper", "mio", "reqwest", "tokio", "tower", "tower-http"],
     },
     Room {
         name: "lineside-sim",
         sees: &["lineside-formats", "lineside-sync"],
-        rule: "the simulated city makes feeds; it does not know the server that reads them",
+        rule: "the simulated city makes feeds; it does not depend on the server that reads them",
         never: &["axum", "hyper", "reqwest", "tokio"],
     },
     Room {
         name: "lineside-load",
         sees: &["lineside-wire", "lineside-sync"],
-        rule: "the load generator meets a server as clients do; it knows nothing that is behind its addresses",
+        rule: "the load generator uses a server as clients do; it does not depend on the server's \
+            code",
         never: &["axum", "hyper", "hyper-util", "reqwest", "tokio", "tower", "tower-http"],
     },
     Room {
@@ -96,7 +98,7 @@ static ROOMS: &[Room] = &[
             "lineside-formats",
             "lineside-sync",
         ],
-        rule: "the program sees everything, and nobody sees the program",
+        rule: "the program may depend on every crate, and no crate may depend on the program",
         never: &[],
     },
     Room {
@@ -110,13 +112,13 @@ static ROOMS: &[Room] = &[
             "lineside-formats",
             "lineside-sync",
         ],
-        rule: "measurements look at the rooms, not at the program around them",
+        rule: "benchmarks use the libraries, not the program",
         never: &[],
     },
     Room {
         name: "xtask",
         sees: &[],
-        rule: "xtask is built before anything else, so it needs nothing",
+        rule: "xtask is built first, so it depends on no other crate",
         never: &[],
     },
 ];
@@ -130,7 +132,8 @@ fn crates_only_look_down() {
     for manifest in manifests() {
         let Some(room) = ROOMS.iter().find(|room| room.name == manifest.name) else {
             complaints.push(format!(
-                "{}: {} stands in no row of ROOMS (xtask/tests/tidy/walls.rs): say what it may look at",
+                "{}: {} has no entry in ROOMS (xtask/tests/tidy/walls.rs); add one with its \
+                allowed dependencies",
                 manifest.path, manifest.name
             ));
             continue;
@@ -148,7 +151,7 @@ fn looks_where_it_must_not(room: &Room, manifest: &Manifest) -> Vec<String> {
         let in_tests = dependency.kind == Kind::Dev;
         let allowed = room.sees.contains(&name) || (in_tests && TESTS_ALSO_SEE.contains(&name));
         if ours(name) && !allowed {
-            complaints.push(format!("{} must not look at {name}: {}", room.name, room.rule));
+            complaints.push(format!("{} must not depend on {name}: {}", room.name, room.rule));
         }
         if !in_tests && room.never.contains(&name) {
             complaints.push(format!("{} must not use {name}: {}", room.name, room.rule));
@@ -164,7 +167,7 @@ fn every_room_has_a_crate() {
         .iter()
         .filter(|room| !names.iter().any(|name| name == room.name))
         .map(|room| {
-            format!("ROOMS has a row for {}, which is no crate of the workspace", room.name)
+            format!("ROOMS has an entry for {}, but the workspace has no such crate", room.name)
         })
         .collect();
     report(&missing);

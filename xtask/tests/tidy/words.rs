@@ -83,7 +83,7 @@ fn the_dictionary_is_in_order_and_complete() {
     for pair in entries.windows(2) {
         if pair[0].word >= pair[1].word {
             complaints.push(format!(
-                "docs/dictionary.md:{}: {} stands out of order",
+                "docs/dictionary.md:{}: {} is out of order",
                 pair[1].line, pair[1].word
             ));
         }
@@ -115,7 +115,9 @@ fn every_word_of_the_dictionary_is_used() {
     let complaints: Vec<String> = entries(&file("docs/dictionary.md"))
         .iter()
         .filter(|entry| !used(&entry.word))
-        .map(|entry| format!("docs/dictionary.md:{}: nothing uses {}", entry.line, entry.word))
+        .map(|entry| {
+            format!("docs/dictionary.md:{}: {} is not used anywhere", entry.line, entry.word)
+        })
         .collect();
     report(&complaints);
 }
@@ -127,7 +129,7 @@ fn nothing_names_what_a_reader_cannot_see() {
         for (line, text) in file.lines() {
             if let Some(named) = NOT_FOR_READERS.iter().find(|named| text.contains(**named)) {
                 complaints.push(format!(
-                    "{}:{line}: {named:?} is nothing that a reader of this tree can see",
+                    "{}:{line}: {named:?} names something outside this tree; remove it",
                     file.path
                 ));
             }
@@ -154,7 +156,7 @@ fn papers_speak_of_the_product_not_of_its_making() {
             let other = [concat!("help", "er"), concat!("help", "ers"), concat!("mile", "stone")];
             if issue || words.iter().any(|word| other.contains(&word.as_str())) {
                 complaints.push(format!(
-                    "{}:{line}: this speaks of how the project is made: {}",
+                    "{}:{line}: remove this, because it is about how the project is made: {}",
                     file.path,
                     text.trim()
                 ));

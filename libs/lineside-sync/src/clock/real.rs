@@ -16,7 +16,7 @@ impl RealClock {
     /// Creates a clock whose monotonic time starts at zero.
     #[expect(
         clippy::new_without_default,
-        reason = "starting a clock is an act, not a default value"
+        reason = "creating a clock starts it, so a default value would hide an effect"
     )]
     pub fn new() -> Self {
         Self { start: instant_now() }
@@ -28,7 +28,7 @@ impl Clock for RealClock {
         self.start.elapsed()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
+    #[expect(clippy::disallowed_methods, reason = "this type is the source of real time")]
     fn wall_time(&self) -> UnixMillis {
         match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => UnixMillis(0) + since,
@@ -87,13 +87,13 @@ impl Clock for ScaledClock {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
+#[expect(clippy::disallowed_methods, reason = "this type is the source of real time")]
 fn instant_now() -> Instant {
     Instant::now()
 }
 
 /// Sleeps until `deadline`; forever if it is `None`, because the machine cannot express the deadline.
-#[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
+#[expect(clippy::disallowed_methods, reason = "this type is the source of real time")]
 fn real_sleep(deadline: Option<Instant>) -> Sleep {
     match deadline {
         Some(deadline) => Box::pin(tokio::time::sleep_until(deadline.into())),

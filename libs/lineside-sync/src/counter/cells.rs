@@ -129,7 +129,7 @@ impl CellRegistry {
             book.slots_used - 1
         });
         let place = address_of_slot(slot);
-        assert!(slot < COUNTERS_MAX, "no more than {COUNTERS_MAX} counters can be open");
+        assert!(slot < COUNTERS_MAX, "at most {COUNTERS_MAX} counters can be open");
         book.areas[place.area as usize].ensure_base();
         place
     }

@@ -36,9 +36,9 @@ fn reads_beside_an_end(mistake: Option<CounterFault>) {
     let least = if has_counted.load(Ordering::Acquire) { 2 } else { 0 };
     let first = counter.get();
     let second = counter.get();
-    assert!(first >= least, "what had happened is missing");
-    assert!(first <= 2 && second <= 2, "something is counted twice");
-    assert!(second >= first, "the count went back");
+    assert!(first >= least, "an earlier addition is missing");
+    assert!(first <= 2 && second <= 2, "an addition is counted twice");
+    assert!(second >= first, "the count decreased");
     writer.join().unwrap();
     assert_eq!(counter.get(), 2);
 }
@@ -131,7 +131,7 @@ fn uses_a_slot_again(mistake: Option<CounterFault>) {
     drop(first);
     let second = Counter::in_registry(registry);
     LocalCounter::from_thread_cells(&second, mine.clone()).add(4);
-    assert_eq!(second.get(), 4, "a new counter begins at zero");
+    assert_eq!(second.get(), 4, "a new counter starts at zero");
     other.join().unwrap();
     let third = Counter::in_registry(registry);
     LocalCounter::from_thread_cells(&third, mine).add(8);

@@ -167,7 +167,7 @@ impl Node {
         let missing = (held + 1..=last).find(|revision| {
             inside.ring.first_after(revision - 1).is_none_or(|(entry, _)| entry.offset != *revision)
         });
-        assert_eq!(missing, None, "neither in the state nor in the log");
+        assert_eq!(missing, None, "a revision is missing from the state and the log");
     }
 }
 
@@ -193,7 +193,7 @@ fn publishing_and_making(steps: Steps) {
     if bell.0.load(Ordering::Acquire) > notes {
         drain(&node.room, &signal, &mut cursor);
     }
-    assert_eq!(cursor.offset(), 2, "published, not in the state, and nobody will look");
+    assert_eq!(cursor.offset(), 2, "a revision was published, but the listener was not signaled");
     node.check(held, 2);
 }
 
@@ -289,11 +289,11 @@ fn signaling(mistake: Mistake) {
     let notes = drain(&room, &signal, &mut cursor);
     publisher.join().expect("no panic");
     let wakes = bell.0.load(Ordering::Acquire);
-    assert!(wakes <= notes + 1, "woken again before it took its note");
+    assert!(wakes <= notes + 1, "a second signal came before the listener cleared the first");
     if wakes > notes {
         drain(&room, &signal, &mut cursor);
     }
-    assert_eq!(cursor.offset(), 2, "something was published and nobody will look");
+    assert_eq!(cursor.offset(), 2, "an item was published, but the listener was not signaled");
 }
 
 /// Two publishers publish at the same time in two topics of one listener.
@@ -322,7 +322,7 @@ fn signaling_from_two() {
     if bell.0.load(Ordering::Acquire) > notes {
         drain_both();
     }
-    assert_eq!(cursors.map(|cursor| cursor.offset()), [1, 1], "a topic was forgotten");
+    assert_eq!(cursors.map(|cursor| cursor.offset()), [1, 1], "a topic was skipped");
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn partition(mistake: Mistake) {
     let mut turn = || {
         let mut keys = Vec::new();
         ready.take_ready(&mut keys);
-        assert!(keys.len() <= 2, "a topic is named twice");
+        assert!(keys.len() <= 2, "a topic is listed twice");
         for key in keys {
             rooms[key].look(&mut cursors[key]);
         }
@@ -377,7 +377,7 @@ fn partition(mistake: Mistake) {
     if bell.0.load(Ordering::Acquire) > before {
         turn();
     }
-    assert_eq!(cursors.map(|cursor| cursor.offset()), [2, 1], "a topic was forgotten");
+    assert_eq!(cursors.map(|cursor| cursor.offset()), [2, 1], "a topic was skipped");
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn reaching() {
     let (life, offset) = reached.read_position();
     assert!(
         matches!((life, offset), (0..=2, 0) | (1, 7) | (2, 3)),
-        "one life with the offset of another: {life}, {offset}"
+        "the offset belongs to another life: {life}, {offset}"
     );
     publisher.join().expect("no panic");
     assert_eq!(reached.read_position(), (2, 3));

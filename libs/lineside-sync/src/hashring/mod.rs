@@ -207,9 +207,12 @@ enum ErrorReason {
 impl fmt::Display for HashRingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            ErrorReason::SameName(name) => write!(f, "two members are called {name:?}"),
+            ErrorReason::SameName(name) => write!(f, "two members have the name {name:?}"),
             ErrorReason::TooManyPoints(n) => {
-                write!(f, "{n} points, more than {POINTS_MAX}: lower the weights in proportion")
+                write!(
+                    f,
+                    "{n} points exceed the limit of {POINTS_MAX}; lower the weights in proportion"
+                )
             }
         }
     }

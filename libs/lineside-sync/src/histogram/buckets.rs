@@ -31,7 +31,7 @@ mod tests {
         for &bits in precisions {
             let mut next = Some(0_u64);
             for bucket in 0..bucket_count(bits) {
-                let least = next.expect("values are left for every bucket");
+                let least = next.expect("every bucket has values");
                 let greatest = greatest_value(bits, bucket);
                 assert_eq!(
                     (bucket_index(bits, least), bucket_index(bits, greatest)),
@@ -40,7 +40,7 @@ mod tests {
                 assert!((greatest - least) as f64 <= least as f64 / (1_u64 << bits) as f64);
                 next = greatest.checked_add(1);
             }
-            assert_eq!(next, None, "the last bucket ends with the last value");
+            assert_eq!(next, None, "the last bucket ends with the largest value");
         }
     }
 

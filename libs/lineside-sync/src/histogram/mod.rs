@@ -96,7 +96,7 @@ impl<const PRECISION: u32> Histogram<PRECISION> {
     }
 
     fn in_registry(registry: &'static CellRegistry) -> Self {
-        const { assert!(PRECISION <= 16, "more than 16 bits would take megabytes per thread") };
+        const { assert!(PRECISION <= 16, "more than 16 bits would use megabytes per thread") };
         let cells = HEAD + buckets::bucket_count(PRECISION);
         let area = registry.open_area(AreaKind { cells, greatest: SUM });
         Self { area, shared: Arc::new(HistogramCells { registry, area }) }

@@ -31,7 +31,7 @@ fn snapshots_beside_an_end(mistake: Option<CounterFault>) {
             meanwhile.min() <= Some(4) && meanwhile.max() == Some(4) && meanwhile.sum() >= 4
         ),
         2 => assert_eq!((meanwhile.min(), meanwhile.max(), meanwhile.sum()), (Some(1), Some(4), 5)),
-        more => panic!("{more} values of two"),
+        more => panic!("the snapshot has {more} values instead of at most two"),
     }
     record(registry, &histogram, &[2]);
     writer.join().unwrap();

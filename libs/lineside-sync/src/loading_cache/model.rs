@@ -38,7 +38,7 @@ fn table<E>(mistake: Option<Mistake>) -> Arc<Numbers<E>> {
 }
 
 fn nothing_is_under_way<E>(table: &Numbers<E>) {
-    assert!(table.books.lock().flights.is_empty(), "a load is left in the books");
+    assert!(table.books.lock().flights.is_empty(), "a load is still registered");
 }
 
 /// Several callers ask for the key at the same time.
@@ -48,7 +48,7 @@ fn asking(n_askers: u32, mistake: Option<Mistake>) {
     let loads = Arc::new(Plain::new(0));
     let ask = |table: &Numbers, loads: &Plain| {
         let Ok(value) = table.load_blocking(KEY, || Ok(loads.fetch_add(1, SeqCst)));
-        assert_eq!(value, 0, "the first load is the only one");
+        assert_eq!(value, 0, "only the first load runs");
     };
     let others: Vec<_> = (1..n_askers)
         .map(|_| {
@@ -57,7 +57,7 @@ fn asking(n_askers: u32, mistake: Option<Mistake>) {
         })
         .collect();
     ask(&table, &loads);
-    others.into_iter().for_each(|other| other.join().expect("a thread asks"));
+    others.into_iter().for_each(|other| other.join().expect("a thread that loads"));
     assert_eq!(loads.load(SeqCst), 1);
     nothing_is_under_way(&table);
 }
@@ -127,8 +127,8 @@ fn canceling(mistake: Option<Mistake>) {
         })
     };
     drop(canceled);
-    stays.join().expect("nobody waits for ever");
-    goes.join().expect("a thread asks");
+    stays.join().expect("every waiting thread returns");
+    goes.join().expect("a thread that loads");
     nothing_is_under_way(&table);
 }
 
@@ -151,9 +151,9 @@ fn failing() {
         thread::spawn(move || table.load_blocking(KEY, || Err(1)))
     };
     let heard = table.load_blocking(KEY, || Err(2));
-    let other = other.join().expect("a thread asks");
+    let other = other.join().expect("a thread that loads");
     assert!(matches!((heard, other), (Err(2), Err(1)) | (Err(1), Err(1)) | (Err(2), Err(2))));
-    assert!(table.is_empty(), "a failure is not kept");
+    assert!(table.is_empty(), "a failure is not cached");
     nothing_is_under_way(&table);
 }
 
@@ -172,10 +172,10 @@ fn removing(mistake: Option<Mistake>) {
     };
     source.store(2, Relaxed);
     table.remove(&KEY);
-    let Ok(loaded) = loads.join().expect("a thread loads");
+    let Ok(loaded) = loads.join().expect("a thread that loads");
     let kept = table.pin().get(&KEY).copied();
-    assert!(kept.is_none_or(|kept| kept == 2 && loaded == 2), "what was removed is back");
-    assert_eq!(table.total_weight(), table.len(), "the books are wrong");
+    assert!(kept.is_none_or(|kept| kept == 2 && loaded == 2), "a removed value is cached again");
+    assert_eq!(table.total_weight(), table.len(), "the total weight is wrong");
     nothing_is_under_way(&table);
 }
 

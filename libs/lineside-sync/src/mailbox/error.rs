@@ -75,7 +75,7 @@ pub enum RecvTimeoutError {
 impl fmt::Display for RecvTimeoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Timeout => "nothing came in time",
+            Self::Timeout => "no message arrived before the timeout",
             Self::Closed => "the mailbox is empty and closed",
         })
     }

@@ -40,7 +40,7 @@ impl FaultInjection {
     }
 
     #[cfg(not(any(loom, shuttle)))]
-    #[expect(clippy::unused_self, reason = "a model's mailbox looks into itself")]
+    #[expect(clippy::unused_self, reason = "the version for models uses `self`")]
     pub(super) const fn injects_fault(&self, _: MailboxFault) -> bool {
         false
     }

@@ -4,7 +4,7 @@
 //! append or a swap. So a thread that finds it locked spins for a microsecond and then yields, because the holder must
 //! have been interrupted.
 
-#![expect(unsafe_code, reason = "a lock hands out what it guards")]
+#![expect(unsafe_code, reason = "the lock gives access to the value that it guards")]
 
 use std::{
     cell::UnsafeCell,

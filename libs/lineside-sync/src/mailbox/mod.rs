@@ -38,7 +38,10 @@
 mod error;
 #[cfg_attr(
     all(any(loom, shuttle), not(test)),
-    expect(dead_code, reason = "a model checker's lock stands for it, except in its own model")
+    expect(
+        dead_code,
+        reason = "models replace this lock by the checker's, except in its own model"
+    )
 )]
 mod lock;
 mod fault_injection;

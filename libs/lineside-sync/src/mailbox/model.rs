@@ -68,7 +68,7 @@ fn lock_guards(mistake: Option<MailboxFault>) {
         });
         let add = |lock: &SpinLock<loom::cell::UnsafeCell<u8>>| {
             // SAFETY: the lock is held; the checker verifies that no other thread has access.
-            #[expect(unsafe_code, reason = "what the lock guards is looked at through a pointer")]
+            #[expect(unsafe_code, reason = "loom's cell gives access through a pointer")]
             lock.lock().with_mut(|n| unsafe { *n += 1 });
         };
         let other = Arc::clone(&lock);
@@ -76,7 +76,7 @@ fn lock_guards(mistake: Option<MailboxFault>) {
         add(&lock);
         thread.join().unwrap();
         // SAFETY: as above.
-        #[expect(unsafe_code, reason = "what the lock guards is looked at through a pointer")]
+        #[expect(unsafe_code, reason = "loom's cell gives access through a pointer")]
         lock.lock().with(|n| assert_eq!(unsafe { *n }, 2));
     }
     #[cfg(not(loom))]
@@ -405,7 +405,7 @@ fn receiver_goes(mistake: Option<MailboxFault>) {
     let mine = Arc::clone(&message);
     let thread = thread::spawn(move || {
         let sent = [(); 2].map(|()| sender.try_send(Arc::clone(&mine)).is_ok());
-        assert_ne!(sent, [false, true], "accepted after a refusal");
+        assert_ne!(sent, [false, true], "a message was accepted after a refused one");
         sender
     });
     drop(receiver);

@@ -188,7 +188,7 @@ impl<T> Receiver<T> {
     ///
     /// Returns the errors of [`recv_timeout`](Self::recv_timeout).
     #[cfg(not(any(loom, shuttle)))]
-    #[expect(clippy::disallowed_methods, reason = "a thread is parked by the real clock")]
+    #[expect(clippy::disallowed_methods, reason = "only the real clock can park a thread")]
     pub fn wait_ready_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
         if self.is_ready_soon() {
             return Ok(());

@@ -45,7 +45,7 @@ fn reading_while_it_is_written(mistake: Mistake) {
     reader.look(&log);
     writer.join().expect("no panic");
     reader.look(&log);
-    assert_eq!(reader.accounted, ENTRIES, "an entry was neither taken nor missed");
+    assert_eq!(reader.accounted, ENTRIES, "an entry was neither taken nor reported as missed");
     assert!(!log.has_news(&reader.cursor));
 }
 
@@ -68,12 +68,14 @@ impl Reader {
         match missed {
             MissedEntries::Nothing => {}
             MissedEntries::Entries(entries) => self.accounted += entries,
-            MissedEntries::Uncounted => panic!("a ring that counts knows what it dropped"),
+            MissedEntries::Uncounted => {
+                panic!("a ring with consecutive offsets counts its dropped entries")
+            }
         }
         for entry in taken {
             self.accounted += 1;
-            assert_eq!(entry.offset, self.accounted, "an entry was skipped or came twice");
-            assert_eq!(entry.item.0, entry.offset, "an entry is another's");
+            assert_eq!(entry.offset, self.accounted, "an entry was skipped or repeated");
+            assert_eq!(entry.item.0, entry.offset, "an entry has the item of another");
         }
     }
 }

@@ -6,7 +6,7 @@
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
-    expect(unsafe_code, reason = "a prefetch is an intrinsic, and takes a pointer")
+    expect(unsafe_code, reason = "the prefetch intrinsic takes a pointer")
 )]
 
 use super::RingEntry;

@@ -105,7 +105,7 @@ impl Semaphore {
         }
         let with_limit = |word| Some(limit | u64::from(unpack_permits(word)));
         let changed = self.word.fetch_update(Relaxed, Relaxed, with_limit);
-        debug_assert!(changed.is_ok(), "an update without a condition happens");
+        debug_assert!(changed.is_ok(), "an update without a condition cannot fail");
     }
 
     fn take_permit(&self) -> bool {
@@ -160,7 +160,7 @@ impl fmt::Debug for Semaphore {
 }
 
 /// A permit of a [`Semaphore`]; returned when dropped.
-#[must_use = "a permit that is dropped is given back"]
+#[must_use = "dropping the permit releases it"]
 pub struct Permit<'a> {
     semaphore: &'a Semaphore,
 }
@@ -178,7 +178,7 @@ impl Drop for Permit<'_> {
 }
 
 /// A permit of a [`Semaphore`] that keeps the semaphore alive; returned when dropped. One pointer wide.
-#[must_use = "a permit that is dropped is given back"]
+#[must_use = "dropping the permit releases it"]
 pub struct OwnedPermit {
     semaphore: Arc<Semaphore>,
 }

@@ -15,7 +15,7 @@ use crate::primitive::thread;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mistake {
     ChecksThenActs,
-    #[cfg_attr(not(loom), expect(dead_code, reason = "an order of memory, which loom alone shows"))]
+    #[cfg_attr(not(loom), expect(dead_code, reason = "only loom detects this memory order"))]
     ComesBackUnordered,
     ComesBackInTwoSteps,
     LimitIsStored,
@@ -34,7 +34,7 @@ fn the_limit(mistake: Option<Mistake>) {
     let inside = std::sync::Arc::new(Plain::new(0));
     let ask = |semaphore: &Semaphore, inside: &Plain| {
         let Some(permit) = semaphore.try_acquire() else { return 0 };
-        assert!(inside.fetch_add(1, SeqCst) < LIMIT, "more than the limit are inside");
+        assert!(inside.fetch_add(1, SeqCst) < LIMIT, "more threads than the limit hold a permit");
         thread::yield_now();
         inside.fetch_sub(1, SeqCst);
         drop(permit);
@@ -48,19 +48,19 @@ fn the_limit(mistake: Option<Mistake>) {
         .collect();
     let mut given = ask(&semaphore, &inside);
     for other in others {
-        given += other.join().expect("a thread asks");
+        given += other.join().expect("a thread that acquires");
     }
     assert_eq!(
         given + semaphore.refused_count(),
         3,
-        "each is given a permit or counted as refused"
+        "every attempt is either granted or counted as refused"
     );
-    assert!(given >= 2, "two of three fit at any time");
+    assert!(given >= 2, "at least two of three threads get a permit");
     all_come_back(&semaphore, LIMIT);
 }
 
 fn all_come_back(semaphore: &Semaphore, limit: u32) {
-    assert_eq!(semaphore.permits_held(), 0, "permits are lost, or made up");
+    assert_eq!(semaphore.permits_held(), 0, "permits were lost or created");
     let permits: Vec<_> = (0..limit).filter_map(|_| semaphore.try_acquire()).collect();
     assert_eq!(permits.len(), limit as usize);
     assert!(semaphore.try_acquire().is_none());
@@ -95,8 +95,12 @@ fn handing_on(mistake: Option<Mistake>) {
         thread::spawn(move || bump(&semaphore, &count))
     };
     let given = bump(&semaphore, &count) + bump(&semaphore, &count);
-    let given = given + other.join().expect("a thread bumps");
-    assert_eq!(count.load(Relaxed), given, "a step under a permit was not seen by the next");
+    let given = given + other.join().expect("a thread that increments");
+    assert_eq!(
+        count.load(Relaxed),
+        given,
+        "an increment under a permit was not visible to the next holder"
+    );
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn resizing(mistake: Option<Mistake>) {
     };
     semaphore.set_limit(2);
     assert_eq!(semaphore.limit(), 2);
-    other.join().expect("a thread asks");
+    other.join().expect("a thread that acquires");
     all_come_back(&semaphore, 2);
 }
 

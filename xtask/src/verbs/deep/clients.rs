@@ -24,7 +24,7 @@ pub(super) fn run_clients(tree: &Tree) -> anyhow::Result<()> {
     let checks = tree.root.join("xtask/clients");
     let tools = tree.target.join("tools/clients");
     std::fs::create_dir_all(&tools)
-        .with_context(|| format!("{} cannot be created", tools.display()))?;
+        .with_context(|| format!("cannot create {}", tools.display()))?;
     let python = install_python_packages(&checks.join("requirements.txt"), &tools.join("python"))?;
     let mut command = Command::new(python);
     command.arg(checks.join("run.py")).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -81,7 +81,7 @@ fn find_java() -> Option<PathBuf> {
         .chain(installed.map(|folder| folder.path().join("bin/java")))
         .find(|java| java_version(java).is_some_and(|version| version >= JAVA_VERSION_MIN));
     if found.is_none() {
-        println!("the Java clients are left out: they need a JDK {JAVA_VERSION_MIN} or newer");
+        println!("the Java clients are skipped: they need a JDK {JAVA_VERSION_MIN} or newer");
     }
     found
 }
@@ -95,7 +95,7 @@ fn java_version(java: &Path) -> Option<u32> {
 fn has_maven() -> bool {
     let found = output(Command::new("mvn").arg("--version")).is_some();
     if !found {
-        println!("the Java clients are left out: they need `mvn`, Debian's package maven");
+        println!("the Java clients are skipped: they need `mvn` (Debian's package maven)");
     }
     found
 }
@@ -133,7 +133,7 @@ fn fetch_planner(tools: &Path) -> anyhow::Result<PathBuf> {
         .args([&format!("{MAVEN_DEPENDENCY_PLUGIN}:get"), "-Dtransitive=false"])
         .arg(format!("-Dartifact=org.opentripplanner:otp-shaded:{PLANNER_VERSION}")))?;
     if !jar.is_file() {
-        bail!("{} was not fetched", jar.display());
+        bail!("Maven did not fetch {}", jar.display());
     }
     Ok(jar)
 }
