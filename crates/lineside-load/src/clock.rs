@@ -57,9 +57,9 @@ mod tests {
         let before = now_nanos();
         let wall = WallTime::sample_clocks();
         let unix_millis = read_clock(ClockId::CLOCK_REALTIME) / 1_000_000;
-        let found = wall.to_monotonic(unix_millis).expect("a time after the machine's start");
+        let found = wall.to_monotonic(unix_millis).expect("a time after the start of the machine");
         let far = found.abs_diff(before);
-        assert!(far < SECOND, "{far} ns apart");
+        assert!(far < SECOND, "the clocks are {far} ns apart");
         assert_eq!(wall.to_monotonic(0), None);
     }
 }

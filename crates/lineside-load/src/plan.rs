@@ -85,22 +85,22 @@ impl TargetServer {
     pub fn resolve_url(text: &str) -> Result<Self, LoadError> {
         let usage = |why: String| LoadError::Usage(format!("{text}: {why}"));
         let url = Url::parse(text).map_err(|error| {
-            usage(format!("{error}; give the server's address as in http://127.0.0.1:8080"))
+            usage(format!("{error}; the URL must have a form such as http://127.0.0.1:8080"))
         })?;
         let tls = match url.scheme() {
             "http" | "ws" => false,
             "https" | "wss" => true,
             _ => {
-                return Err(usage("a server's address begins with http:// or https://".to_owned()));
+                return Err(usage("the URL must begin with http:// or https://".to_owned()));
             }
         };
-        let host = url.host_str().ok_or_else(|| usage("there is no host in it".to_owned()))?;
+        let host = url.host_str().ok_or_else(|| usage("the URL has no host".to_owned()))?;
         let port = url.port().unwrap_or(if tls { 443 } else { 80 });
         let name = host.trim_start_matches('[').trim_end_matches(']');
         let address = (name, port).to_socket_addrs().ok().and_then(|mut found| found.next());
         let address = address.ok_or_else(|| {
             LoadError::Unreachable(format!(
-                "{text}: the name {name} cannot be resolved; is it spelled right?"
+                "{text}: the host name {name} cannot be resolved; check the spelling"
             ))
         })?;
         Ok(Self {
@@ -222,13 +222,13 @@ impl LoadPlan {
     pub fn validate_plan(&self) -> Result<(), LoadError> {
         let refuse = |why: String| Err(LoadError::Usage(why));
         if self.sessions == 0 {
-            return refuse("--sessions 0 measures nothing: give at least 1".to_owned());
+            return refuse("--sessions must be at least 1".to_owned());
         }
         if self.channels.is_empty() || self.channels.len() > CHANNELS_MAX {
-            return refuse(format!("give between 1 and {CHANNELS_MAX} channels with --channel"));
+            return refuse(format!("--channel must be given 1 to {CHANNELS_MAX} times"));
         }
         if let Some(twice) = find_duplicate_channel(&self.channels) {
-            return refuse(format!("--channel {twice} is given twice; once is enough"));
+            return refuse(format!("--channel {twice} is given twice; remove one"));
         }
         if self.processes == 0 || self.processes > PROCESSES_MAX {
             return refuse(format!("--processes must be between 1 and {PROCESSES_MAX}"));
@@ -238,20 +238,24 @@ impl LoadPlan {
         }
         if self.transport == SessionTransport::Sse && self.format == MessageFormat::Protobuf {
             return refuse(
-                "server-sent events are text: --format protobuf needs --transport websocket"
+                "--format protobuf needs --transport websocket, because server-sent events are text"
                     .to_owned(),
             );
         }
         let Some(publishing) = &self.publishing else { return Ok(()) };
         if self.own_channels().next().is_none() {
-            return refuse("--publish goes into app/… channels and none of the channels is one; add --channel app/load/1".to_owned());
+            return refuse(
+                "--publish needs a channel that begins with app/; add --channel app/load/1"
+                    .to_owned(),
+            );
         }
         if !publishing.rate.is_finite()
             || publishing.rate <= 0.0
             || self.publications_per_channel() > PUBLICATIONS_MAX
         {
             return refuse(format!(
-                "--publish must be above 0, and at most {PUBLICATIONS_MAX} publications in one run"
+                "--publish must be above 0, and a run may have at most {PUBLICATIONS_MAX} \
+                publications; lower --publish or --duration"
             ));
         }
         if publishing.bytes > PUBLICATION_BYTES_MAX {
@@ -321,7 +325,7 @@ pub(crate) mod tests {
     fn check_refusal(change: impl Fn(&mut LoadPlan)) -> String {
         let mut plan = test_plan("http://127.0.0.1:8080");
         change(&mut plan);
-        plan.validate_plan().expect_err("it makes no sense").to_string()
+        plan.validate_plan().expect_err("the plan was accepted").to_string()
     }
 
     fn publish_plan(rate: f64) -> Option<PublishPlan> {
@@ -349,7 +353,7 @@ pub(crate) mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_what_to_do() {
         assert!(test_plan("http://127.0.0.1:8080").validate_plan().is_ok());
-        assert!(check_refusal(|plan| plan.sessions = 0).contains("at least 1"));
+        assert!(check_refusal(|plan| plan.sessions = 0).contains("--sessions must be at least 1"));
         assert!(check_refusal(|plan| plan.channels.clear()).contains("--channel"));
         assert!(check_refusal(|plan| plan.channels = vec!["a/b".to_owned(); 2]).contains("twice"));
         assert!(check_refusal(|plan| plan.processes = 65).contains("64"));

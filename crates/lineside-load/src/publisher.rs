@@ -62,18 +62,20 @@ impl ApiPublisher {
         match publisher.send_request("/api/presence_stats", question.as_bytes()) {
             Ok((200, _)) => Ok(Some(publisher)),
             Ok((401 | 403, _)) => Err(LoadError::Usage(
-                "the server does not accept the key in LINESIDE_API_KEY: give it the one of its [api] section".to_owned(),
+                "the server rejects the key in LINESIDE_API_KEY; set it to the key of the server's \
+                [api] section".to_owned(),
             )),
             Ok((404, _)) => Err(LoadError::Usage(
-                "the server has no server API to publish through: give it [api] key = …, or leave out --publish".to_owned(),
+                "the server has no server API; set [api] key in its configuration, or omit \
+                --publish".to_owned(),
             )),
             Ok((status, _)) => Err(LoadError::Unreachable(format!(
-                "the server API answered {status}; look into the server's log"
+                "the server API answered {status}; check the server's log"
             ))),
             Err(error) => {
                 let why = error.to_string();
                 let advice = failure_advice(&why);
-                Err(LoadError::Unreachable(format!("the server API does not answer: {why}; {advice}")))
+                Err(LoadError::Unreachable(format!("the server API did not answer: {why}; {advice}")))
             }
         }
     }
@@ -128,7 +130,7 @@ impl ApiPublisher {
             return Err(format!("the server API answered {status}"));
         }
         let answer: serde_json::Value = serde_json::from_slice(&answer)
-            .map_err(|_| "the server API answered something else than JSON".to_owned())?;
+            .map_err(|_| "the server API did not answer with JSON".to_owned())?;
         match answer.get("error") {
             None => Ok(()),
             Some(error) => Err(format!("the server API answered {error}")),
@@ -151,8 +153,7 @@ impl ApiPublisher {
     }
 
     fn read_response(&mut self) -> io::Result<(u16, Vec<u8>)> {
-        let unreadable =
-            || io::Error::new(io::ErrorKind::InvalidData, "an answer that cannot be read");
+        let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "the response is malformed");
         self.answer.clear();
         loop {
             if let Some((status, body)) = split_response(&self.answer).ok_or_else(unreadable)? {
@@ -194,7 +195,7 @@ fn connect_to_api(plan: &LoadPlan) -> Result<Box<dyn ByteStream>, LoadError> {
     };
     let unreachable = |error: io::Error| {
         LoadError::Unreachable(format!(
-            "{} cannot be reached: {error}; does the server run?",
+            "cannot connect to {}: {error}; check that the server runs",
             target.url
         ))
     };

@@ -33,7 +33,7 @@ pub fn run_load(
     let server = server.or_else(|| ProcessHandle::find_listener(plan.target.address));
     if plan.server_process.is_some() && server.and_then(ProcessHandle::read_usage).is_none() {
         return Err(LoadError::Usage(
-            "--server-pid names no process that can be looked at".to_owned(),
+            "--server-pid must be the id of a process that is readable for this user".to_owned(),
         ));
     }
     let usage = || server.and_then(ProcessHandle::read_usage);
@@ -47,11 +47,12 @@ pub fn run_load(
         return Err(no_session_error(plan, &connected));
     }
     let idle = usage();
-    note(&format!("{ready} sessions are there; measuring for {:?}", plan.duration));
+    note(&format!("{ready} sessions are ready; measuring for {:?}", plan.duration));
     let start = clock::now_nanos() + BREATH;
     let publishing = publisher.map(|publisher| publisher.spawn_publisher(start)).transpose();
-    let publishing = publishing
-        .map_err(|error| LoadError::Unreachable(format!("no thread for the publisher: {error}")))?;
+    let publishing = publishing.map_err(|error| {
+        LoadError::Unreachable(format!("starting the publisher's thread failed: {error}"))
+    })?;
     let (measured, holding) = workers.measure_deliveries(start)?;
     let after = usage();
     drop(holding);
@@ -81,7 +82,8 @@ fn choose_process_count(plan: &LoadPlan) -> Result<usize, LoadError> {
     let processes = plan.sessions.div_ceil(each).max(plan.processes).min(plan.sessions);
     if processes > PROCESSES_MAX {
         return Err(LoadError::Usage(format!(
-            "{} sessions need more than {PROCESSES_MAX} processes with {descriptors} descriptors each: raise `ulimit -n`",
+            "{} sessions need more than {PROCESSES_MAX} processes with {descriptors} descriptors \
+            each; raise `ulimit -n`",
             plan.sessions
         )));
     }
@@ -97,9 +99,9 @@ fn no_session_error(plan: &LoadPlan, connected: &[ConnectOutcome]) -> LoadError 
     for (reason, times) in connected.iter().flat_map(|connected| &connected.failed) {
         count_reason(&mut reasons, reason, *times);
     }
-    let given_up = |(reason, _): &&(String, u64)| !reason.starts_with("given up");
+    let given_up = |(reason, _): &&(String, u64)| !reason.starts_with("canceled");
     let most = reasons.iter().filter(given_up).max_by_key(|(_, times)| *times);
-    let why = most.map_or("no session got through", |(reason, _)| reason.as_str());
+    let why = most.map_or("no session could connect", |(reason, _)| reason.as_str());
     LoadError::Unreachable(format!("{}: {why}; {}", plan.target.url, failure_advice(why)))
 }
 
@@ -107,15 +109,15 @@ fn no_session_error(plan: &LoadPlan, connected: &[ConnectOutcome]) -> LoadError 
 pub(crate) fn failure_advice(why: &str) -> &'static str {
     let all = |words: &[&str]| words.iter().all(|word| why.contains(word));
     if all(&["listens"]) {
-        "start it, or correct the address"
+        "start the server, or correct the URL"
     } else if all(&["certificate"]) {
-        "name a file with certificates to trust in SSL_CERT_FILE"
+        "set SSL_CERT_FILE to a file with trusted certificates"
     } else if all(&["404", "Not Found"]) {
-        "is it another server, an unknown channel, or another --transport?"
+        "check the URL, the channel and --transport"
     } else if all(&["the server refused"]) {
-        "correct the channel, or let everybody subscribe to it"
+        "correct the channel, or allow everyone to subscribe to it"
     } else {
-        "look into the server's log"
+        "check the server's log"
     }
 }
 
@@ -128,7 +130,10 @@ mod tests {
         let refused =
             failure_advice("the server refused feed/nowhere with code 102 (unknown channel)");
         assert!(refused.starts_with("correct the channel"), "{refused}");
-        assert_eq!(failure_advice("nobody listens there"), "start it, or correct the address");
-        assert_eq!(failure_advice("whatever else"), "look into the server's log");
+        assert_eq!(
+            failure_advice("connection refused: no server listens there"),
+            "start the server, or correct the URL"
+        );
+        assert_eq!(failure_advice("another error"), "check the server's log");
     }
 }

@@ -394,7 +394,7 @@ mod tests {
         );
         let report = &tally.into_channel_reports(|_| true)[0];
         assert_eq!((report.sessions, report.missing, report.duplicates), (2, 1, 1));
-        let last = report.publications.last().expect("three were seen");
+        let last = report.publications.last().expect("a received publication");
         assert_eq!((last.offset, last.sessions, last.first, last.last), (30, 2, 2_000, 5_000));
     }
 

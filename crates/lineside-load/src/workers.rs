@@ -21,8 +21,8 @@ pub(crate) enum WorkerSet {
 
 /// The holder of the open sessions after the measurement.
 pub(crate) enum SessionHolder {
-    Here(#[expect(dead_code, reason = "held, and let go of")] OpenConnections),
-    Others(#[expect(dead_code, reason = "held, and let go of")] Vec<WorkerProcess>),
+    Here(#[expect(dead_code, reason = "kept open until it is dropped")] OpenConnections),
+    Others(#[expect(dead_code, reason = "kept open until it is dropped")] Vec<WorkerProcess>),
 }
 
 /// One line from a worker.
@@ -121,7 +121,7 @@ impl Drop for WorkerProcess {
 
 fn worker_lost_error(error: &io::Error) -> LoadError {
     LoadError::Unreachable(format!(
-        "a process of this run cannot be started or was lost: {error}; try fewer --sessions"
+        "a worker process failed or could not be started: {error}; try fewer --sessions"
     ))
 }
 

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p lineside-store --example keeping_cost [FOLDER]`; the folder is on the measured disk.
 
-#![expect(clippy::print_stdout, reason = "this is what it is for")]
-#![expect(clippy::disallowed_methods, reason = "a measurement is outside, where time is real")]
+#![expect(clippy::print_stdout, reason = "an example that prints a table")]
+#![expect(clippy::disallowed_methods, reason = "the example measures real time")]
 
 use std::{env, path::PathBuf, sync::Arc, sync::mpsc::channel, time::Duration, time::Instant};
 
@@ -71,7 +71,7 @@ fn save_round(
     drop(told);
     let ended: Vec<(bool, Duration)> = ended.iter().collect();
     if ended.iter().any(|(is_saved, _)| !is_saved) {
-        return Err("the disk does not take it".into());
+        return Err("a successful write".into());
     }
     Ok(ended.into_iter().map(|(_, wait)| wait).collect())
 }
@@ -80,7 +80,7 @@ fn sample_head() -> SnapshotHead {
     SnapshotHead {
         source: "https://example.org/a".to_owned(),
         hash: 0,
-        format: SnapshotHead::parse_format("raw").expect("a format of ours"),
+        format: SnapshotHead::parse_format("raw").expect("a valid format"),
         content_type: "application/x-protobuf".to_owned(),
         file_name: "a.pb".to_owned(),
         fetched_at: UnixMillis(1),

@@ -9,8 +9,9 @@ use rusqlite::ErrorCode;
 pub enum StoreError {
     /// A newer version of the program wrote the file.
     #[error(
-        "{} was written by a newer Lineside: its tables are version {found}, and this one knows {known}; start that \
-         version, or move the file away to begin a new one", path.display()
+        "{} was written by a newer version of Lineside: the file has table version {found}, but \
+        this program supports at most {known}; start the newer version, or move the file away to \
+        begin with an empty one", path.display()
     )]
     Newer {
         /// The file.
@@ -22,10 +23,10 @@ pub enum StoreError {
     },
     /// The file is not a database, or is damaged.
     #[error(
-        "{} is damaged ({reason}): move it away, with the files beside it that begin with the same name, and a new one is \
-         begun; or put a copy from before in its place. In it are the feeds that were added, changed, paused or removed while \
-         the server ran, which versions of schedules and which last good bytes are whose, and what is remembered of \
-         polling: a new one begins without them", path.display()
+        "{} is damaged ({reason}); restore a backup of it, or move it and the files with the same \
+        prefix away to begin with an empty one; an empty file lacks the feeds that were added, \
+        changed, paused or removed at run time, the schedule versions, the snapshots and the poll \
+        history", path.display()
     )]
     Damaged {
         /// The file.
@@ -42,7 +43,7 @@ pub enum StoreError {
         reason: String,
     },
     /// Data could not be written to the disk in time.
-    #[error("{} could not be written in time", path.display())]
+    #[error("writing {} timed out", path.display())]
     NotWritten {
         /// The file.
         path: PathBuf,

@@ -24,8 +24,8 @@ const STEPS: &[&str] = &["
         name TEXT NOT NULL UNIQUE
     ) STRICT;
 
-    -- Each poll of each feed. `words` says why it failed, and stands in no other; `phase` how far it came, `head` how the
-    -- reply began.
+    -- The polls of all feeds. `words` is the error of a failed poll, else NULL; `phase` is the phase that it reached, and
+    -- `head` the beginning of the reply.
     CREATE TABLE poll (
         id INTEGER PRIMARY KEY,
         feed INTEGER NOT NULL REFERENCES feed (id),
@@ -44,7 +44,7 @@ const STEPS: &[&str] = &["
     CREATE INDEX poll_good ON poll (at) WHERE words IS NULL;
     CREATE INDEX poll_failed ON poll (at) WHERE words IS NOT NULL;
 
-    -- What the polls that began in a piece of time came to; `width` in seconds, `start` in milliseconds.
+    -- Totals of the polls that began in an interval; `width` is in seconds, `start` in milliseconds.
     CREATE TABLE bin (
         feed INTEGER NOT NULL REFERENCES feed (id),
         width INTEGER NOT NULL,
@@ -60,7 +60,7 @@ const STEPS: &[&str] = &["
         PRIMARY KEY (feed, width, start)
     ) STRICT, WITHOUT ROWID;
 
-    -- The states that a feed was in, one after another.
+    -- The successive states of each feed.
     CREATE TABLE incident (
         id INTEGER PRIMARY KEY,
         feed INTEGER NOT NULL REFERENCES feed (id),
@@ -73,15 +73,15 @@ const STEPS: &[&str] = &["
     CREATE INDEX incident_open ON incident (feed) WHERE ended IS NULL;
     CREATE INDEX incident_ended ON incident (ended) WHERE ended IS NOT NULL;
 
-    -- When the server ran.
+    -- The periods in which the server ran.
     CREATE TABLE life (
         id INTEGER PRIMARY KEY,
         began INTEGER NOT NULL,
         seen INTEGER NOT NULL
     ) STRICT;
 ", "
-    -- The last good bytes of each feed, or of each of its files: what is known of them. The bytes themselves are a file
-    -- beside this one, named by their SHA-256, which is `blob`; `hash` is what their entity tag is made of.
+    -- The metadata of the snapshot of each feed, or of each of its files. The bytes are in a separate file, named by their
+    -- SHA-256, which is `blob`; the entity tag is derived from `hash`.
     CREATE TABLE snapshot (
         feed INTEGER NOT NULL REFERENCES feed (id),
         file TEXT NOT NULL,
@@ -101,7 +101,7 @@ const STEPS: &[&str] = &["
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX snapshot_of_blob ON snapshot (blob);
 ", "
-    -- The versions of schedules that came from each feed. `label` is the publisher's, days are as 2026-03-04.
+    -- The schedule versions of each feed. `label` is the publisher's; dates have the form 2026-03-04.
     CREATE TABLE version (
         id INTEGER PRIMARY KEY,
         feed INTEGER NOT NULL REFERENCES feed (id),
@@ -119,13 +119,13 @@ const STEPS: &[&str] = &["
     ) STRICT;
     CREATE INDEX version_of_blob ON version (blob);
 ", "
-    -- What the operator laid over the configuration's file, by feed.
+    -- The operator's overrides of the configuration file, by feed.
     CREATE TABLE laid_over (
         feed TEXT PRIMARY KEY,
         body TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    -- How it came to that. Numbers are not given twice.
+    -- The history of the overrides. Numbers are never reused.
     CREATE TABLE edit (
         n INTEGER PRIMARY KEY AUTOINCREMENT,
         feed TEXT NOT NULL,
@@ -138,7 +138,8 @@ const STEPS: &[&str] = &["
     ) STRICT;
     CREATE INDEX edit_of_feed ON edit (feed, n);
 ", "
-    -- What a target of notifications was told last of a feed: `word` says it in short, `pending` is what it has not taken yet.
+    -- The last state of a feed that was sent to a notification target: `word` is its short form, `pending` is the content
+    -- that the target has not accepted yet.
     CREATE TABLE notification (
         target TEXT NOT NULL,
         feed INTEGER NOT NULL REFERENCES feed (id),
@@ -149,7 +150,7 @@ const STEPS: &[&str] = &["
         PRIMARY KEY (target, feed, kind)
     ) STRICT, WITHOUT ROWID;
 ", "
-    -- What was found in each version of a feed's data; `version` is a hash of its bytes, `body` all of it in JSON.
+    -- The report of each version of a feed's data; `version` is a hash of its bytes, `body` the whole report in JSON.
     CREATE TABLE report (
         id INTEGER PRIMARY KEY,
         feed INTEGER NOT NULL REFERENCES feed (id),
@@ -161,8 +162,8 @@ const STEPS: &[&str] = &["
     ) STRICT;
     CREATE INDEX report_of_feed ON report (feed, subject, at);
 ", "
-    -- How many trips were late in a quarter of an hour, added up over its looks: of a feed, where `line` is empty, and of each
-    -- of its lines, by `route_id`.
+    -- The number of late trips in a quarter of an hour, summed over its samples: of a feed, if `line` is empty, or of one of
+    -- its lines, by `route_id`.
     CREATE TABLE delay (
         id INTEGER PRIMARY KEY,
         feed INTEGER NOT NULL REFERENCES feed (id),
@@ -175,12 +176,12 @@ const STEPS: &[&str] = &["
     ) STRICT;
     CREATE INDEX delay_start ON delay (start);
 ", "
-    -- Whether the data were refused, and what a report comes to, in JSON, for lists of many.
+    -- `refused` is 1 if the data were refused; `brief` is a summary in JSON, for lists of reports.
     ALTER TABLE report ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE report ADD COLUMN brief TEXT NOT NULL DEFAULT '';
     UPDATE report SET refused = coalesce(json_extract(body, '$.subject.refused'), 0) WHERE json_valid(body);
 ", "
-    -- The first and the last day of service of a version, as 2026-03-04; unknown of rows from before this step.
+    -- The first and the last service date of a version, as 2026-03-04; NULL for rows from before this step.
     ALTER TABLE version ADD COLUMN service_start TEXT;
     ALTER TABLE version ADD COLUMN service_end TEXT;
 "];

@@ -283,7 +283,7 @@ impl SnapshotStore for Store {
             Err(error) => {
                 tracing::warn!(
                     feed = %key.feed, file = %self.shelf.blobs.blob_path(&hash).display(), %error,
-                    "the last good bytes of the feed are not used: it begins without them"
+                    "the snapshot of the feed cannot be read; the feed begins without it"
                 );
                 // The blob is deleted, so that a later save of the same bytes writes it again.
                 let _ = self.shelf.blobs.remove_blob(&hash);
@@ -338,7 +338,7 @@ impl Store {
         match self.readers.with_connection(|tables| snapshots::find_row(tables, key)) {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!(feed = %key.feed, %error, "what is known of its last good bytes cannot be read");
+                tracing::warn!(feed = %key.feed, %error, "the stored metadata of the snapshot cannot be read");
                 None
             }
         }
@@ -352,8 +352,9 @@ fn move_blobs_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::from_io(folder, &error))?;
     if let Some(aside) = aside {
         tracing::warn!(
-            "{} is new, and {} holds bodies that belong to an earlier one: they are kept as {}. To have them back, put both in \
-             their places while the server does not run; otherwise the folder may be deleted",
+            "{} is new, but {} has stored files of an earlier database; the folder was renamed to \
+            {}. To restore them, stop the server and put the earlier database and this folder \
+            back. Otherwise the folder may be deleted",
             path.display(),
             folder.display(),
             aside.display()

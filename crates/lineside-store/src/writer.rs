@@ -184,7 +184,7 @@ impl DatabaseWriter {
                 self.counts.written.fetch_add(count_records(batch), Ordering::Relaxed);
                 self.note_size();
                 if self.counts.is_failing.swap(false, Ordering::Relaxed) {
-                    tracing::info!(file = %self.file.file_path().display(), "can be written again");
+                    tracing::info!(file = %self.file.file_path().display(), "writing the file succeeds again");
                 }
                 for told in batch.drain(..) {
                     // The sender may have given up.
@@ -216,7 +216,8 @@ impl DatabaseWriter {
         if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 file = %self.file.file_path().display(), %error,
-                "cannot be written: polling and serving continue, history is lost until it can"
+                "writing the file failed; polling and serving continue, but history is not \
+                recorded until writing succeeds"
             );
         }
     }
@@ -310,7 +311,7 @@ impl DatabaseWriter {
             Err(error) => {
                 // The next attempt comes after the interval; a failing disk is detected by writes.
                 self.purged = Some(now);
-                tracing::warn!(file = %self.file.file_path().display(), %error, "old rows cannot be deleted");
+                tracing::warn!(file = %self.file.file_path().display(), %error, "deleting old rows failed");
             }
         }
     }
@@ -364,7 +365,7 @@ fn is_counted_record(told: &WriteRequest) -> bool {
 fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
     batch.retain(|told| match told {
         WriteRequest::Snapshots { reply, .. } => {
-            drop(reply.try_send(Err(format!("the file lineside.db cannot be written: {error}"))));
+            drop(reply.try_send(Err(format!("writing lineside.db failed: {error}"))));
             false
         }
         _ => true,

@@ -54,7 +54,7 @@ fn feed() -> FeedId {
 
 fn open(file: &Path) -> Store {
     let clock = Arc::new(SimulatedClock::new(START));
-    Store::open(file, clock, KEEP).expect("a file that a killed process left can be opened")
+    Store::open(file, clock, KEEP).expect("the store opens a file of a killed process")
 }
 
 fn poll(n: u64) -> PollRecord {
@@ -65,7 +65,7 @@ fn poll(n: u64) -> PollRecord {
         bytes: n,
         outcome: if failed { "timeout".into() } else { "new".into() },
         failure: failed.then(|| PollFailure {
-            words: "no answer within 15 s".to_owned(),
+            words: "no reply within 15 s".to_owned(),
             phase: Some(FetchPhase::Wait),
             status: None,
             head: None,
@@ -76,7 +76,7 @@ fn poll(n: u64) -> PollRecord {
 
 /// Returns the override of the feed, which is a number here.
 fn laid_over(store: &Store) -> Option<Secret> {
-    let all = store.list_overrides().expect("it can be read");
+    let all = store.list_overrides().expect("readable polls");
     all.into_iter().next().map(|(_, body)| body)
 }
 
@@ -91,12 +91,12 @@ fn edit(store: &Store, next: u64) {
         after: Some(Secret::new(next.to_string())),
         undoes: None,
     };
-    store.commit_edit(&edit).expect("the disk takes it");
+    store.commit_edit(&edit).expect("a successful write");
 }
 
 /// Checks that the edits form a chain that ends in the current override, and that no acknowledged one is missing.
 fn look_at_edits(store: &Store, acknowledged: u64, round: usize) {
-    let edits = store.list_edits(&feed(), usize::MAX).expect("edits can be read");
+    let edits = store.list_edits(&feed(), usize::MAX).expect("readable edits");
     let now = laid_over(store);
     assert_eq!(edits.first().and_then(|(_, it)| it.after.clone()), now, "round {round}");
     let number = now.map_or(0, |now| now.reveal().parse::<u64>().expect("a number"));
@@ -118,7 +118,7 @@ fn write_for_ever(file: &Path, mut next: u64) {
         }
         let state = FeedState::ALL[rng.usize(..FeedState::ALL.len())];
         store.begin_state(&feed(), state, "told", START + Duration::from_secs(next));
-        store.flush_writes().expect("the disk takes it");
+        store.flush_writes().expect("a successful write");
         edit(&store, next);
         // The parent closes the pipe when it kills this process.
         let said = writeln!(output, "{next}").and_then(|()| output.flush());
@@ -138,31 +138,31 @@ fn kill_and_look() {
         edited = acknowledged.unwrap_or(edited);
         known = look(&file, acknowledged.unwrap_or(known), edited, round);
     }
-    assert!(known > 0, "the writers were killed before they wrote anything");
+    assert!(known > 0, "every writer was killed before its first write");
 }
 
 /// Starts a writer and kills it after `times` acknowledgements. Returns the last acknowledged number.
 fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -> Option<u64> {
-    let mut writer = Command::new(env::current_exe().expect("this program has a path"))
+    let mut writer = Command::new(env::current_exe().expect("the path of this program"))
         .arg("write")
         .arg(file)
         .arg(next.to_string())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("a process can be started");
-    let output = writer.stdout.take().expect("its output was asked for");
+        .expect("a started process");
+    let output = writer.stdout.take().expect("the output is piped");
     let mut lines = BufReader::new(output).lines();
     let mut last = None;
     for _ in 0..times {
-        let line = lines.next().expect("it writes until it is killed").expect("a line");
+        let line = lines.next().expect("a line before the kill").expect("a line");
         last = Some(line.parse().expect("a number"));
     }
     // The kill is at a random time between two acknowledgements.
     for _ in 0..rng.u32(..20_000) {
         std::hint::spin_loop();
     }
-    writer.kill().expect("it runs");
-    writer.wait().expect("it has ended");
+    writer.kill().expect("a running process");
+    writer.wait().expect("an ended process");
     // Output before the kill counts too; its last line may be truncated.
     let rest = lines.map_while(Result::ok).filter_map(|line| line.parse().ok());
     rest.chain(last).max()
@@ -171,7 +171,7 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
 /// Checks that the file is valid and has all acknowledged data. Returns the number of its polls.
 fn look(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
     let store = open(file);
-    let mut polls = store.list_polls(&feed(), EVERYTHING).expect("polls can be read");
+    let mut polls = store.list_polls(&feed(), EVERYTHING).expect("readable polls");
     polls.reverse();
     let n_polls = polls.len() as u64;
     assert!(n_polls >= acknowledged, "round {round}: {n_polls} polls, {acknowledged} acknowledged");
@@ -180,20 +180,20 @@ fn look(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
     }
     // A transaction is complete or absent, so the bins have the same counts as the polls.
     for span in ArchiveSpan::ALL {
-        let bins = store.list_bins(&feed(), span, UnixMillis(0)).expect("bins can be read");
+        let bins = store.list_bins(&feed(), span, UnixMillis(0)).expect("readable bins");
         let counted: u64 = bins.iter().map(|bin| u64::from(bin.polls)).sum();
         let failed: u64 = bins.iter().map(|bin| u64::from(bin.failed)).sum();
         assert_eq!((counted, failed), (n_polls, n_polls.div_ceil(3)), "round {round}");
     }
     let incidents =
-        store.list_incidents(&feed(), UnixMillis(0), usize::MAX).expect("states can be read");
+        store.list_incidents(&feed(), UnixMillis(0), usize::MAX).expect("readable incidents");
     assert!(incidents.iter().all(|incident| incident.ended.is_some()), "round {round}");
     assert!(acknowledged == 0 || !incidents.is_empty(), "round {round}");
     look_at_edits(&store, edited, round);
     drop(store);
-    let connection = Connection::open(file).expect("the file is there");
+    let connection = Connection::open(file).expect("an existing file");
     let verdict: String =
-        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a verdict");
+        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a result");
     assert_eq!(verdict, "ok", "round {round}");
     n_polls
 }

@@ -44,7 +44,7 @@ fn main() {
 
 fn open(file: &Path) -> Store {
     let clock = Arc::new(SimulatedClock::new(UnixMillis(1_772_607_600_000)));
-    Store::open(file, clock, KEEP).expect("a file that a killed process left can be opened")
+    Store::open(file, clock, KEEP).expect("the store opens a file of a killed process")
 }
 
 fn key(feed: usize) -> SnapshotKey {
@@ -89,9 +89,9 @@ fn save_for_ever(file: &Path, next: u64) {
 fn save_one_feed(store: &Store, feed: usize, next: u64) {
     for number in next.. {
         let (reply, done) = sync_channel(1);
-        let told = Box::new(move |is_saved| reply.send(is_saved).expect("somebody waits"));
+        let told = Box::new(move |is_saved| reply.send(is_saved).expect("the sender is waiting"));
         store.save_snapshot(&key(feed), head(number), body(feed, number), None, told);
-        assert!(done.recv().expect("an answer"), "the disk takes it");
+        assert!(done.recv().expect("an answer"), "a successful save");
         // The parent closes the pipe when it kills this process.
         let mut output = std::io::stdout().lock();
         if writeln!(output, "{feed} {number}").and_then(|()| output.flush()).is_err() {
@@ -116,17 +116,17 @@ fn kill_and_look() {
         }
         next = look(&file, last_kept, round) + 1;
     }
-    assert!(n_kept >= ROUNDS, "the processes were killed before they kept anything");
+    assert!(n_kept >= ROUNDS, "every process was killed before its first save");
 }
 
 /// Starts a process and kills it after it saved `times` bodies. Returns the last number of each feed.
 fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -> [u64; FEEDS] {
-    let mut saver = Command::new(env::current_exe().expect("this program has a path"))
+    let mut saver = Command::new(env::current_exe().expect("the path of this program"))
         .args(["save".as_ref(), file.as_os_str(), next.to_string().as_ref()])
         .stdout(Stdio::piped())
         .spawn()
-        .expect("a process can be started");
-    let output = saver.stdout.take().expect("its output was asked for");
+        .expect("a started process");
+    let output = saver.stdout.take().expect("the output is piped");
     let mut lines = BufReader::new(output).lines();
     let mut kept = [0; FEEDS];
     let mut note = |line: String| {
@@ -136,15 +136,15 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
         Some(())
     };
     for _ in 0..times {
-        let line = lines.next().expect("it saves until it is killed").expect("a line");
+        let line = lines.next().expect("a line before the kill").expect("a line");
         note(line).expect("two numbers");
     }
     // The kill is at a random time between two saves.
     for _ in 0..rng.u32(..200_000) {
         std::hint::spin_loop();
     }
-    saver.kill().expect("it runs");
-    saver.wait().expect("it has ended");
+    saver.kill().expect("a running process");
+    saver.wait().expect("an ended process");
     // Output before the kill counts too, except for a truncated line.
     for line in lines.map_while(Result::ok) {
         note(line);
@@ -159,12 +159,18 @@ fn look(file: &Path, kept: [u64; FEEDS], round: usize) -> u64 {
     let mut bytes = 0;
     for (feed, kept) in kept.into_iter().enumerate() {
         let Some((head, found)) = store.read_snapshot(&key(feed)) else {
-            assert_eq!(kept, 0, "round {round}: feed {feed} is gone");
+            assert_eq!(kept, 0, "round {round}: the snapshot of feed {feed} is missing");
             continue;
         };
         let number: u64 = head.file_name.parse().expect("a number");
-        assert!(number >= kept, "round {round}: feed {feed} has {number}, and {kept} was kept");
-        assert!(found == body(feed, number), "round {round}: feed {feed} is not whole");
+        assert!(
+            number >= kept,
+            "round {round}: feed {feed} has {number}, but {kept} was acknowledged"
+        );
+        assert!(
+            found == body(feed, number),
+            "round {round}: the snapshot of feed {feed} is incomplete"
+        );
         highest = highest.max(number);
         bytes += found.len() as u64;
     }
@@ -174,7 +180,7 @@ fn look(file: &Path, kept: [u64; FEEDS], round: usize) -> u64 {
         }
         thread::park_timeout(Duration::from_millis(10));
     }
-    panic!("round {round}: something is left that nothing refers to");
+    panic!("round {round}: an unreferenced file remains");
 }
 
 fn on_disk(folder: &Path) -> u64 {

@@ -166,9 +166,7 @@ impl LoadEngine {
                 PayloadFraming::Frames(FrameDecoder::default())
             }
             ServerResponse::Stream { .. } | ServerResponse::Upgraded => {
-                return Err(
-                    "the server answered with another transport than was asked for".to_owned()
-                );
+                return Err("the server answered with another transport than requested".to_owned());
             }
             ServerResponse::Refused(why) => return Err(why),
         };

@@ -111,8 +111,9 @@ impl LoadEngine {
         let before = ProcessHandle::for_self().read_usage();
         let PlanShare { plan, first, sessions, loopback } = share;
         let tls = plan.target.tls.then(|| TlsClient::for_host(&plan.target.host)).transpose()?;
-        let poll =
-            Poll::new().map_err(|error| LoadError::Unreachable(format!("no epoll: {error}")))?;
+        let poll = Poll::new().map_err(|error| {
+            LoadError::Unreachable(format!("creating an epoll instance failed: {error}"))
+        })?;
         let language = MessageCodec::for_transport(plan.transport, plan.format);
         let tally = DeliveryTally::new(&plan, sessions);
         Ok(Self {
@@ -152,9 +153,12 @@ impl LoadEngine {
             self.open_due_sessions(began);
             self.poll_sockets(self.until_next_opening(began)).map_err(polling_error)?;
             if clock::now_nanos().saturating_sub(self.moved) > clock::duration_to_nanos(STALL_MAX) {
-                self.fail_waiting_sessions(&format!("no answer within {} s", STALL_MAX.as_secs()));
+                self.fail_waiting_sessions(&format!(
+                    "timeout: no reply within {} s",
+                    STALL_MAX.as_secs()
+                ));
             } else if self.ready == 0 && self.failure_count() >= HOPELESS_AFTER {
-                self.fail_waiting_sessions("given up after the others failed");
+                self.fail_waiting_sessions("canceled because the other sessions failed");
             }
         }
         let bounds = bucket_bounds();

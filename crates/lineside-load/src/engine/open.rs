@@ -114,10 +114,12 @@ fn is_in_progress(error: &io::Error) -> bool {
 /// Describes a socket error for the report.
 pub(super) fn describe_socket_error(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
+        io::ErrorKind::ConnectionRefused => {
+            "connection refused: no server listens there".to_owned()
+        }
         io::ErrorKind::ConnectionReset => "the server reset the connection".to_owned(),
         io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable => {
-            "no local port is left".to_owned()
+            "no local port is free".to_owned()
         }
         _ => error.to_string(),
     }

@@ -32,7 +32,8 @@ impl TlsClient {
     pub(crate) fn for_host(host: &str) -> Result<Self, LoadError> {
         let broken = |error: rustls::Error| {
             LoadError::Unreachable(format!(
-                "TLS cannot be set up: {error}; name a file with trusted certificates in SSL_CERT_FILE"
+                "TLS cannot be set up: {error}; set SSL_CERT_FILE to a file with trusted \
+                certificates"
             ))
         };
         let builder = ClientConfig::builder().with_platform_verifier().map_err(broken)?;
@@ -41,7 +42,7 @@ impl TlsClient {
         // Every session simulates a different client, so none resumes a TLS session.
         config.resumption = rustls::client::Resumption::disabled();
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
-            LoadError::Usage(format!("{host}: no name for a certificate: {error}"))
+            LoadError::Usage(format!("{host} is not a valid name for a certificate: {error}"))
         })?;
         Ok(Self { config: Arc::new(config), name })
     }

@@ -25,12 +25,12 @@ pub(crate) enum PayloadFraming {
 /// The reason why a connection cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FramingError {
-    #[error("the size of a chunk cannot be read")]
+    #[error("the size of a chunk is invalid")]
     ChunkSize,
-    #[error("the answer ended")]
+    #[error("the response ended")]
     Ended,
-    #[error("a server's frame is masked, or has bits that nobody asked for")]
+    #[error("the WebSocket frame is masked or has reserved bits")]
     FrameHead,
-    #[error("a frame that is longer than anything this protocol sends")]
+    #[error("the WebSocket frame is too long")]
     FrameLength,
 }

@@ -41,7 +41,7 @@ fn describe_refusal(status: &str, retry_after: Option<&str>, body: &[u8]) -> Str
         text = format!("{text}: {detail}");
     }
     if let Some(seconds) = retry_after {
-        text = format!("{text} (asks to wait {seconds} s)");
+        text = format!("{text} (retry after {seconds} s)");
     }
     text
 }
@@ -81,7 +81,7 @@ mod tests {
         };
         assert_eq!(
             why,
-            "the server answered 503 Service Unavailable: this node is full (asks to wait 3 s)"
+            "the server answered 503 Service Unavailable: this node is full (retry after 3 s)"
         );
         assert_eq!(
             parse_response(b"HTTP/1.1 200 OK\r\nContent-Type: text/html", b""),

@@ -168,7 +168,7 @@ pub(crate) enum ServerMessage<'a> {
 
 /// A message that violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server sent a message that cannot be read")]
+#[error("the server sent an invalid message")]
 pub(crate) struct UnreadableMessage;
 
 /// Parses the number at the beginning of `text`.

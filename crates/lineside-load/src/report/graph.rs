@@ -47,7 +47,7 @@ impl LoadReport {
     }
 
     fn draw_legend(&self, svg: &mut String) {
-        let lines = [("p50", "half of all"), ("p99", "99 of 100"), ("last", "the last")];
+        let lines = [("p50", "median"), ("p99", "99 of 100"), ("last", "last session")];
         for (n, (class, words)) in lines.iter().enumerate() {
             let x = 24.0 + 130.0 * n as f64;
             _ = writeln!(

@@ -12,9 +12,9 @@ impl Display for LoadReport {
             crate::SessionTransport::WebSocket => format!("websocket ({})", self.format),
             crate::SessionTransport::Sse => self.transport.to_string(),
         };
-        let tls = if self.tls { " through TLS" } else { "" };
+        let tls = if self.tls { " with TLS" } else { "" };
         writeln!(f, "{sessions} sessions over {transport}{tls} on {channels}")?;
-        writeln!(f, "at {}, processes of ours: {}\n", self.server, self.processes)?;
+        writeln!(f, "at {}, client processes: {}\n", self.server, self.processes)?;
         self.write_connects(f)?;
         self.write_deliveries(f)?;
         self.write_losses(f)?;
@@ -72,7 +72,7 @@ impl LoadReport {
         let Some(latency) = &self.latency_ms else {
             return writeln!(
                 f,
-                "  no publication said when it was sent, so there are no latencies"
+                "  no publication contains its time of sending, so there are no latencies"
             );
         };
         let columns = [
@@ -98,7 +98,7 @@ impl LoadReport {
             (format_grouped(deliveries.missing), format_grouped(deliveries.duplicates));
         writeln!(
             f,
-            "\nlosses        {missing} missing, {twice} twice, {} gaps closed by a state",
+            "\nlosses        {missing} missing, {twice} twice, {} gaps replaced by a state",
             format_grouped(deliveries.gaps)
         )?;
         write_reasons(f, "not connected", &self.connect.failed)?;
@@ -137,7 +137,8 @@ fn write_costs(f: &mut Formatter<'_>, who: &str, costs: &ProcessCosts) -> fmt::R
     let each = format_bytes(costs.resident_bytes_per_session);
     writeln!(
         f,
-        "{:<14}memory {before} before, {idle} with the sessions ({each} each), {after} after, {peak} at most",
+        "{:<14}memory {before} before, {idle} with the sessions ({each} each), {after} after, \
+        {peak} peak",
         ""
     )
 }

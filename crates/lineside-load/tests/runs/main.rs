@@ -1,6 +1,6 @@
 //! Complete runs against a scripted server: its faults are detected, and no others.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod server;
 
@@ -118,7 +118,7 @@ fn a_session_that_is_closed_is_said_with_its_reason() {
         reasons,
         [(&"the server closed the connection with code 3008 (slow)".to_owned(), &1)]
     );
-    assert_eq!(report.deliveries.missing, 0, "it is not asked what it missed");
+    assert_eq!(report.deliveries.missing, 0, "publications after its end do not count as missing");
     assert!(report.has_losses() && report.to_string().contains("(slow)"));
 }
 
@@ -152,12 +152,12 @@ fn who_is_let_in_by_nobody_is_told_why() {
     let full = Server::start(Script { full: true, ..Script::default() });
     let refusal = run(&plan(&full.url)).unwrap_err();
     let LoadError::Unreachable(why) = &refusal else { panic!("{refusal:?}") };
-    assert!(why.contains("503 Service Unavailable: all taken (asks to wait 7 s)"), "{why}");
+    assert!(why.contains("503 Service Unavailable: all taken (retry after 7 s)"), "{why}");
 
     let plan = LoadPlan { publishing: None, ..plan("http://127.0.0.1:1") };
     let refusal = run(&plan).unwrap_err();
     assert!(
-        matches!(&refusal, LoadError::Unreachable(why) if why.contains("nobody listens there; start it")),
+        matches!(&refusal, LoadError::Unreachable(why) if why.contains("no server listens there; start")),
         "{refusal:?}"
     );
 }

@@ -214,7 +214,7 @@ impl Shared {
                     WebSocketEvent::Text(text) => self.hear(&socket, format, text.as_bytes())?,
                     WebSocketEvent::Binary(bytes) => self.hear(&socket, format, &bytes)?,
                     WebSocketEvent::Pong(_) => _ = self.pongs.fetch_add(1, Ordering::SeqCst),
-                    other => panic!("a client has no reason for {other:?}"),
+                    other => panic!("unexpected message {other:?}"),
                 }
             }
         }
@@ -254,7 +254,7 @@ impl Shared {
                     sessions.push(session);
                 }
                 CommandRequest::Pong => _ = self.pongs.fetch_add(1, Ordering::SeqCst),
-                other => panic!("nobody asked for {other:?}"),
+                other => panic!("unexpected request {other:?}"),
             }
         }
         Ok(())

@@ -104,9 +104,9 @@ pub(crate) struct PendingBlob {
 /// The reason why a blob cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BlobError {
-    #[error("it cannot be read: {0}")]
+    #[error("the file cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    #[error("it is damaged: its hash is another one")]
+    #[error("the file is damaged: its hash does not match its name")]
     Damaged,
 }
 

@@ -53,7 +53,7 @@ enum TableWriteError {
     #[error("{0}")]
     Never(String),
     /// The write timed out and may still succeed.
-    #[error("the file lineside.db could not be written in time")]
+    #[error("writing lineside.db timed out")]
     Perhaps,
 }
 
@@ -178,14 +178,14 @@ impl SaverShared {
         let told = WriteRequest::Snapshots { rows, reply };
         let tables = self.tables.lock().clone();
         if tables.is_none_or(|tables| tables.try_send(told).is_err()) {
-            let words = "the file lineside.db takes nothing more at the moment";
+            let words = "the write queue of lineside.db is full";
             return Err(TableWriteError::Never(words.to_owned()));
         }
         match written.recv_timeout(FLUSH_MAX) {
             Ok(before) => before.map_err(TableWriteError::Never),
             Err(RecvTimeoutError::Timeout) => Err(TableWriteError::Perhaps),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(TableWriteError::Never("the file lineside.db is written no more".to_owned()))
+                Err(TableWriteError::Never("the writer of lineside.db has stopped".to_owned()))
             }
         }
     }
@@ -204,7 +204,7 @@ impl SaverShared {
     fn report_success(&self, save: SaveRequest) {
         self.counts.saved.fetch_add(1, Ordering::Relaxed);
         if self.counts.is_failing.swap(false, Ordering::Relaxed) {
-            tracing::info!("last good bytes can be kept again");
+            tracing::info!("snapshots can be saved again");
         }
         (save.done)(true);
     }
@@ -214,7 +214,8 @@ impl SaverShared {
         if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 feed = %save.key.feed, %error,
-                "last good bytes cannot be kept: polling and serving go on, and a restart would not have them"
+                "saving a snapshot failed; polling and serving continue, but a restart would begin \
+                without these snapshots"
             );
         }
         (save.done)(false);
@@ -232,7 +233,7 @@ impl SaverShared {
         let removed = is_free.then(|| self.blobs.remove_blob(hash));
         drop(on_their_way);
         if let Some(Err(error)) = removed {
-            tracing::debug!(%hash, %error, "a blob was not taken away");
+            tracing::debug!(%hash, %error, "deleting a stored file failed");
         }
     }
 
@@ -242,8 +243,8 @@ impl SaverShared {
             (self.blobs.list_blobs(), self.readers.with_connection(referenced_blobs));
         let (listed, known) = match (listed, known) {
             (Ok(listed), Ok(known)) => (listed, known),
-            (Err(error), _) => return tracing::warn!(%error, "stored bytes cannot be listed"),
-            (_, Err(error)) => return tracing::warn!(%error, "stored bytes cannot be listed"),
+            (Err(error), _) => return tracing::warn!(%error, "listing the stored files failed"),
+            (_, Err(error)) => return tracing::warn!(%error, "listing the stored files failed"),
         };
         self.blobs.set_total_bytes(listed.iter().map(|(_, size)| size).sum());
         let unknown = listed.iter().filter(|(hash, _)| !known.contains(hash));
@@ -253,7 +254,7 @@ impl SaverShared {
             n_gone += 1;
         }
         if n_gone > 0 {
-            tracing::info!(blobs = n_gone, "stored bytes without a reference were deleted");
+            tracing::info!(blobs = n_gone, "unreferenced stored files were deleted");
         }
     }
 
@@ -305,13 +306,13 @@ pub(crate) fn join_with_timeout(running: JoinHandle<()>, what: &str) {
     for _ in 0..FLUSH_MAX.as_millis() / END_LOOK.as_millis() {
         if running.is_finished() {
             if running.join().is_err() {
-                tracing::error!("{what} broke");
+                tracing::error!("{what} crashed");
             }
             return;
         }
         thread::park_timeout(END_LOOK);
     }
-    tracing::warn!("{what} did not end in time, and is left to itself");
+    tracing::warn!("{what} did not end before the timeout; the program does not wait for it");
 }
 
 impl SnapshotSaver {
@@ -361,7 +362,7 @@ impl SnapshotSaver {
         for lane in &mut self.lanes {
             let Some(SaverThread { jobs, running }) = lane.take() else { continue };
             drop(jobs);
-            join_with_timeout(running, "a thread that keeps last good bytes");
+            join_with_timeout(running, "a thread that saves snapshots");
         }
     }
 }

@@ -25,7 +25,11 @@ fn a_quarter_is_kept_by_feed_and_line_and_its_latest_word_holds() {
     drop(store);
     let store = place.open();
     let mut all = store.list_delays(EIGHT).unwrap();
-    assert_eq!(all.pop(), Some(row("city", None, EIGHT + QUARTER, 44)), "the newest is the last");
+    assert_eq!(
+        all.pop(),
+        Some(row("city", None, EIGHT + QUARTER, 44)),
+        "the newest value replaces the earlier one"
+    );
     all.sort_by_key(|row| (row.feed.clone(), row.line.clone()));
     assert_eq!(all, [row("city", None, EIGHT, 80), first[1].clone(), other]);
     assert_eq!(store.list_delays(EIGHT + QUARTER).unwrap().len(), 1);
@@ -42,7 +46,7 @@ fn what_is_older_than_a_day_goes() {
     // The first nine quarters are now older than 25 hours.
     place.clock.advance(Duration::from_secs(25 * 60 * 60) + QUARTER * 9);
     let store = place.open();
-    wait_until("the old ones are gone", || {
+    wait_until("the old rows are deleted", || {
         store.list_delays(UnixMillis(0)).unwrap() == [row("city", None, EIGHT + QUARTER * 9, 4)]
     });
 }

@@ -41,7 +41,10 @@ fn what_is_laid_over_a_feed_is_what_its_last_edit_says() {
     assert_eq!(store.list_all_edits(number, 10).unwrap(), []);
     assert_eq!(store.find_edit(&feed("city"), number).unwrap(), Some((number, first)));
     assert_eq!(store.find_edit(&feed("other"), number).unwrap(), None);
-    assert!(!format!("{history:?}").contains("two"), "what was laid over may hold keys");
+    assert!(
+        !format!("{history:?}").contains("two"),
+        "debug output hides the override, which may contain secrets"
+    );
     store.commit_edit(&edit("city", Some("two"), None)).unwrap();
     assert_eq!(store.list_overrides().unwrap().len(), 1);
 }

@@ -43,8 +43,8 @@ fn a_newer_file_is_refused_and_left_as_it_is() {
     let error = refused(&place);
     assert!(matches!(error, StoreError::Newer { found: 1_000, .. }), "{error:?}");
     let words = error.to_string();
-    assert!(words.contains("lineside.db was written by a newer Lineside"), "{words}");
-    assert!(words.contains("start that version, or move the file away"), "{words}");
+    assert!(words.contains("lineside.db was written by a newer version"), "{words}");
+    assert!(words.contains("start the newer version, or move the file away"), "{words}");
     assert_eq!(fs::read(place.file()).unwrap(), before);
 }
 
@@ -58,7 +58,7 @@ fn a_damaged_file_is_told_of_with_its_name_and_what_to_do() {
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
     let words = error.to_string();
     assert!(words.contains("lineside.db is damaged"), "{words}");
-    assert!(words.contains("move it away") && words.contains("removed while"), "{words}");
+    assert!(words.contains("move it and") && words.contains("removed at run time"), "{words}");
     assert_eq!(fs::read(place.file()).unwrap(), before);
 }
 
@@ -147,13 +147,13 @@ fn a_start_after_a_clean_stop_reads_the_file_where_the_disk_has_no_room_for_a_wa
     store.commit_edit(&edit(Some("paused = true"), None)).unwrap_err();
     assert_eq!(store.list_overrides().unwrap().len(), 1);
     store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), false));
-    wait_until("it was tried once more", || store.metrics().failures > 1);
+    wait_until("a retry", || store.metrics().failures > 1);
     // Once there is room, new writes are readable.
     fs::remove_file(&in_the_way).unwrap();
     let later = store.commit_edit(&edit(Some("paused = true"), None)).unwrap();
     assert!(later > number);
     assert!(store.list_overrides().unwrap().is_empty());
-    wait_until("it is written", || !store.metrics().is_failing && n_polls(&store) == 2);
+    wait_until("the writes", || !store.metrics().is_failing && n_polls(&store) == 2);
     drop(store);
     assert!(place.open().list_overrides().unwrap().is_empty());
 }
@@ -200,7 +200,7 @@ fn a_start_that_cannot_write_yet_reads_what_there_is_and_writes_later() {
     assert_eq!(n_polls(&store), 1);
     store.record_poll(&feed("city"), poll(UnixMillis(EIGHT.0 + 1_000), false));
     other.execute_batch("ROLLBACK").unwrap();
-    wait_until("it is written", || !store.metrics().is_failing && n_polls(&store) == 2);
+    wait_until("the writes", || !store.metrics().is_failing && n_polls(&store) == 2);
     let lives = store.list_server_runs(UnixMillis(0)).unwrap();
     assert_eq!(lives.len(), 2, "{lives:?}");
 }

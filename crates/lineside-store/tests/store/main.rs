@@ -1,6 +1,6 @@
 //! Tests of the store's guarantees to writers and readers.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod delays;
 mod edits;
@@ -85,5 +85,5 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
         }
         thread::park_timeout(Duration::from_millis(10));
     }
-    panic!("in 20 s it did not come that {what}");
+    panic!("{what}: this did not happen within 20 s");
 }

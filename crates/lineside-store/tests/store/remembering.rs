@@ -119,11 +119,11 @@ fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
     store.record_poll(&feed("other"), poll(EIGHT + Duration::from_secs(2 * 86_400), false));
     wait_until("only failed polls are left", || n_polls(&store) == 12);
     let bins = |span: ArchiveSpan| store.list_bins(&feed("city"), span, EIGHT).unwrap();
-    assert_eq!(bins(ArchiveSpan::Day).len(), 1, "the newest one of them stays");
+    assert_eq!(bins(ArchiveSpan::Day).len(), 1, "the newest failed poll is left");
     assert_eq!(bins(ArchiveSpan::Month).iter().map(|bin| bin.polls).sum::<u32>(), 120);
     place.clock.advance(KEEP.availability);
     store.record_poll(&feed("other"), poll(EIGHT + KEEP.availability, false));
-    wait_until("nothing is left", || n_polls(&store) == 0);
+    wait_until("no row is left", || n_polls(&store) == 0);
     assert_eq!(bins(ArchiveSpan::Month).len(), 1);
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
     assert!(incidents.iter().all(|incident| incident.ended.is_none()), "{incidents:?}");
@@ -154,11 +154,11 @@ fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
     assert_eq!(
         store.list_notifications().unwrap(),
         [other, taken],
-        "in the place of what was told before"
+        "the new value replaces the earlier one"
     );
     drop(store);
     place.clock.advance(Duration::from_secs(400 * 86_400));
     let store = place.open();
     store.flush_writes().unwrap();
-    wait_until("what is old is let go of", || store.list_notifications().unwrap().is_empty());
+    wait_until("old notifications are deleted", || store.list_notifications().unwrap().is_empty());
 }

@@ -83,7 +83,7 @@ fn the_oldest_go_when_there_are_too_many() {
     drop(store);
     // Each start deletes excess reports.
     let store = place.open();
-    wait_until("the oldest are gone", || versions(&store, "city").len() == KEEP.reports);
+    wait_until("the oldest reports are deleted", || versions(&store, "city").len() == KEEP.reports);
     assert_eq!(versions(&store, "city").last().unwrap(), "3");
 }
 

@@ -49,7 +49,10 @@ fn bytes_come_back_as_they_were_with_all_that_is_known_of_them() {
     let store = place.open();
     assert_eq!(store.find_head(&key("city")), None);
     assert!(save(&store, "city", "one"));
-    assert!(save(&store, "other", vec![7_u8; 9 << 20]), "large ones go another way");
+    assert!(
+        save(&store, "other", vec![7_u8; 9 << 20]),
+        "a large snapshot is saved by another thread"
+    );
     let file = SnapshotKey { file: "station_status".into(), ..key("city") };
     store.save_snapshot(&file, head("b.json"), Bytes::from_static(b"{}"), None, Box::new(drop));
     drop(store);
@@ -64,7 +67,9 @@ fn bytes_come_back_as_they_were_with_all_that_is_known_of_them() {
     assert_eq!((known.confirmed_at, known.validators), (EIGHT + Duration::from_secs(9), later));
     let figures = store.metrics();
     assert_eq!((figures.snapshots, figures.snapshots_failed), (0, 0), "in this life");
-    wait_until("all bodies are counted", || store.metrics().blob_bytes == (9 << 20) + 5);
+    wait_until("the size of all stored files is counted", || {
+        store.metrics().blob_bytes == (9 << 20) + 5
+    });
 }
 
 #[test]
@@ -74,11 +79,11 @@ fn what_is_replaced_goes_unless_another_feed_has_the_same() {
     assert!(save(&store, "city", "one") && save(&store, "other", "one"));
     assert_eq!(blobs(&place).len(), 1);
     assert!(save(&store, "city", "two"));
-    wait_until("both are there", || blobs(&place).len() == 2);
+    wait_until("both snapshots are stored", || blobs(&place).len() == 2);
     assert!(save(&store, "other", "two"));
-    wait_until("one is gone", || blobs(&place).len() == 1);
+    wait_until("the first snapshot is deleted", || blobs(&place).len() == 1);
     assert_eq!(store.read_snapshot(&key("other")).unwrap().1, "two");
-    assert!(save(&store, "other", "two"), "the same again is as good");
+    assert!(save(&store, "other", "two"), "saving the same bytes again succeeds");
     assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "two");
 }
 
@@ -105,14 +110,14 @@ fn what_nothing_refers_to_goes_at_the_start() {
     drop(store);
     let orphan = place.folder.path().join("blobs/00").join("0".repeat(62));
     fs::create_dir_all(orphan.parent().unwrap()).unwrap();
-    fs::write(&orphan, "left by a process that was killed").unwrap();
+    fs::write(&orphan, "unfinished file of a killed process").unwrap();
     let half = place.folder.path().join("blobs/tmp/0");
     fs::create_dir_all(half.parent().unwrap()).unwrap();
     fs::write(&half, "ha").unwrap();
     let foreign = place.folder.path().join("blobs/00/readme");
-    fs::write(&foreign, "not ours").unwrap();
+    fs::write(&foreign, "foreign file").unwrap();
     let store = place.open();
-    wait_until("it is gone", || !orphan.exists());
+    wait_until("the unfinished file is deleted", || !orphan.exists());
     assert!(!half.exists() && foreign.exists());
     assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "one");
 }
@@ -125,18 +130,18 @@ fn feeds_that_are_gone_are_forgotten_after_a_month() {
     let all = [feed("other")];
     store.retain_feeds(&all);
     store.flush_writes().unwrap();
-    assert!(store.find_head(&key("city")).is_some(), "it may come back");
+    assert!(store.find_head(&key("city")).is_some(), "the feed may be configured again");
     place.clock.advance(Duration::from_secs(31 * 86_400));
     // The list of feeds is not sent again; old rows are deleted periodically.
     store.record_poll(&feed("other"), poll(EIGHT, false));
-    wait_until("its bytes went", || store.find_head(&key("city")).is_none());
+    wait_until("its stored file is deleted", || store.find_head(&key("city")).is_none());
     assert!(
         store.find_head(&key("other")).is_some(),
-        "its producer may be down as long as it likes"
+        "the snapshot of a configured feed is never deleted"
     );
     drop(store);
     let store = place.open();
-    wait_until("its bytes went too", || blobs(&place).len() == 1);
+    wait_until("its stored file is deleted, too", || blobs(&place).len() == 1);
     drop(store);
 }
 
@@ -148,7 +153,7 @@ fn a_disk_that_takes_nothing_is_told_of_and_the_bytes_before_stay() {
     // A file in place of the folder fails like a full disk.
     let tmp = place.folder.path().join("blobs/tmp");
     fs::remove_dir_all(&tmp).unwrap();
-    fs::write(&tmp, "in the way").unwrap();
+    fs::write(&tmp, "a file with the folder's name").unwrap();
     assert!(!save(&store, "city", "two"));
     assert!(store.metrics().snapshots_failing);
     assert_eq!(store.metrics().snapshots_failed, 1);
@@ -168,7 +173,7 @@ fn tables_that_cannot_be_written_leave_the_bytes_before() {
     assert!(!save(&store, "city", "two"));
     drop(locked);
     assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "one");
-    wait_until("it can be kept again", || save(&store, "city", "three"));
+    wait_until("saving succeeds again", || save(&store, "city", "three"));
     assert_eq!(store.read_snapshot(&key("city")).unwrap().1, "three");
 }
 

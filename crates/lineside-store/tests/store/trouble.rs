@@ -12,13 +12,13 @@ fn what_could_not_be_written_is_written_when_it_can_be_again() {
     let mut other = Connection::open(place.file()).unwrap();
     let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     store.record_poll(&feed("city"), poll(EIGHT, false));
-    wait_until("writing fails", || store.metrics().is_failing);
+    wait_until("a failed write", || store.metrics().is_failing);
     store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), true));
     // Readers are not affected.
     assert_eq!(n_polls(&store), 0);
     drop(locked);
-    wait_until("both are written", || n_polls(&store) == 2);
-    wait_until("all is well", || !store.metrics().is_failing);
+    wait_until("both rows", || n_polls(&store) == 2);
+    wait_until("writing succeeds again", || !store.metrics().is_failing);
     let figures = store.metrics();
     assert!(figures.failures >= 1 && figures.lost == 0 && figures.bytes > 0, "{figures:?}");
 }
@@ -36,7 +36,7 @@ fn telling_never_waits_and_what_does_not_fit_is_counted() {
     assert!(store.metrics().lost > 0);
     drop(locked);
     let all = || store.metrics().written + store.metrics().lost;
-    wait_until("each is written or counted", || all() == n_told);
+    wait_until("each record is either written or counted as lost", || all() == n_told);
     assert_eq!(n_polls(&store) as u64, store.metrics().written);
 }
 
@@ -47,7 +47,7 @@ fn a_store_that_is_closed_while_the_disk_fails_does_end() {
     let mut other = Connection::open(place.file()).unwrap();
     let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     store.record_poll(&feed("city"), poll(EIGHT, false));
-    wait_until("writing fails", || store.metrics().is_failing);
+    wait_until("a failed write", || store.metrics().is_failing);
     drop(store);
     drop(locked);
     assert_eq!(n_polls(&place.open()), 0);

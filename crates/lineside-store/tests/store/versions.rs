@@ -99,16 +99,16 @@ fn beyond_their_number_and_their_age_versions_go_but_never_the_one_that_is_serve
         come(&place, &store, "city", text);
     }
     come(&place, &store, "other", "one");
-    wait_until("only three are left", || labels(&store, "city") == ["ten", "six", "two"]);
-    assert_eq!(labels(&store, "other"), ["one"], "each feed has its own");
+    wait_until("only three versions are left", || labels(&store, "city") == ["ten", "six", "two"]);
+    assert_eq!(labels(&store, "other"), ["one"], "each feed has its own limit");
     place.clock.advance(KEEP.versions_age + HOUR);
     // A write triggers the deletion of old versions.
     store.retain_feeds(&[feed("city"), feed("other")]);
-    wait_until("only what is served is left", || labels(&store, "city") == ["ten"]);
+    wait_until("only the served version is left", || labels(&store, "city") == ["ten"]);
     assert_eq!(labels(&store, "other"), ["one"]);
     drop(store);
     let store = place.open();
     let gone = store.blob_path(&BlobHash::from_content(b"six"));
-    wait_until("its bytes went too", || !gone.exists());
+    wait_until("its stored file is deleted, too", || !gone.exists());
     assert!(store.blob_path(&BlobHash::from_content(b"one")).exists());
 }

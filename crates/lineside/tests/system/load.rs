@@ -61,7 +61,7 @@ fn a_demo_loses_nothing_and_the_figures_say_so() {
 #[test]
 fn several_processes_are_merged() {
     let (said, figures, _) = run(&["--processes", "3", "--ramp", "200/s"]);
-    assert!(said.contains("processes of ours: 3"), "{said}");
+    assert!(said.contains("client processes: 3"), "{said}");
     assert_eq!((&figures["connect"]["ready"], &figures["processes"]), (&30.into(), &3.into()));
     let deliveries = &figures["deliveries"];
     assert_eq!(deliveries["missing"], 0);
@@ -87,14 +87,14 @@ fn who_listens_to_a_feed_before_its_first_poll_is_there_all_the_same() {
     ] {
         let usual = ["--sessions", "5", "--channel", "feed/mute", "--duration", "100ms"];
         let said = check(&[&[server.url.as_str()], &usual[..], way].concat(), 0);
-        assert!(said.contains("5 sessions are there"), "{said}");
+        assert!(said.contains("5 sessions are ready"), "{said}");
     }
 }
 
 #[test]
 fn what_cannot_be_measured_is_said_with_what_to_do() {
     let nobody = ["http://127.0.0.1:1", "--sessions", "2", "--channel", "feed/city"];
-    assert!(check(&nobody, 3).contains("nobody listens there; start it"));
+    assert!(check(&nobody, 3).contains("no server listens there; start"));
     let unknown = ["--sessions", "2", "--channel", "feed/nowhere", "--transport", "sse"];
     let said = check(&[&[shared_demo().as_str()], &unknown[..]].concat(), 3);
     assert!(said.contains("404") && said.contains("feed/nowhere"), "{said}");
