@@ -60,16 +60,15 @@ impl FromStr for FeedFault {
 
     fn from_str(text: &str) -> Result<Self, FaultParseError> {
         let known = Self::ALL.into_iter().find(|fault| fault.as_str() == text);
-        known.ok_or_else(|| FaultParseError::new(text, format!("{text:?} is no fault")))
+        known.ok_or_else(|| FaultParseError::new(text, format!("{text:?} is not a fault")))
     }
 }
 
 /// The reason why a fault's script is invalid, with the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "fault {spec:?}: {why}; expected \
-     <city|city-vehicles|city-trips|city-alerts|city-bikes|twin|twin-et|twin-vm|twin-sx>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>, \
-     times in seconds or with s, m or h, such as city-trips:hang@30s+2m"
+    "invalid fault {spec:?}: {why}; expected \
+    <city|city-vehicles|city-trips|city-alerts|city-bikes|twin|twin-et|twin-vm|twin-sx>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>, times in seconds or with s, m or h, such as city-trips:hang@30s+2m"
 )]
 pub struct FaultParseError {
     spec: String,
@@ -97,17 +96,21 @@ impl FromStr for ScriptedFault {
     /// Parses `<feed>:<fault>@<start>+<length>`.
     fn from_str(spec: &str) -> Result<Self, FaultParseError> {
         let bad = |why: &str| FaultParseError::new(spec, why);
-        let (feed, rest) = spec.split_once(':').ok_or_else(|| bad("no colon after the feed"))?;
-        let (fault, rest) = rest.split_once('@').ok_or_else(|| bad("no @ before the start"))?;
-        let (start, length) = rest.split_once('+').ok_or_else(|| bad("no + before the length"))?;
-        let feed = CityFeed::from_id(feed).ok_or_else(|| bad(&format!("{feed:?} is no feed")))?;
-        let fault = fault.parse().map_err(|_| bad(&format!("{fault:?} is no fault")))?;
+        let (feed, rest) =
+            spec.split_once(':').ok_or_else(|| bad("the colon after the feed is missing"))?;
+        let (fault, rest) =
+            rest.split_once('@').ok_or_else(|| bad("the @ before the start is missing"))?;
+        let (start, length) =
+            rest.split_once('+').ok_or_else(|| bad("the + before the length is missing"))?;
+        let feed =
+            CityFeed::from_id(feed).ok_or_else(|| bad(&format!("there is no feed {feed:?}")))?;
+        let fault = fault.parse().map_err(|_| bad(&format!("there is no fault {fault:?}")))?;
         let time = |name: &str, text: &str| {
-            parse_duration(text).ok_or_else(|| bad(&format!("{text:?} is no {name}")))
+            parse_duration(text).ok_or_else(|| bad(&format!("{text:?} is not a valid {name}")))
         };
         let (start, length) = (time("start", start)?, time("length", length)?);
         if length.is_zero() {
-            return Err(bad("a length of 0 is no fault"));
+            return Err(bad("the length must be more than 0"));
         }
         Ok(Self { feed, fault, start, length })
     }
@@ -154,7 +157,7 @@ impl FaultPlan {
         match scripted.len() {
             n if n > limits::FAULTS_MAX => Err(FaultParseError::new(
                 "…",
-                format!("{n} faults are more than {}", limits::FAULTS_MAX),
+                format!("{n} faults exceed the limit of {}", limits::FAULTS_MAX),
             )),
             _ => Ok(Self { scripted }),
         }
@@ -265,17 +268,17 @@ mod tests {
     #[test]
     fn a_malformed_script_is_refused_with_what_is_expected() {
         let cases = [
-            ("", "no colon"),
-            ("city-trips", "no colon"),
-            ("city-trips:hang", "no @"),
-            ("city-trips:hang@5", "no +"),
-            ("town:hang@5+5", "\"town\" is no feed"),
-            ("city:explode@5+5", "\"explode\" is no fault"),
-            ("city:hang@soon+5", "\"soon\" is no start"),
-            ("city:hang@5+5d", "\"5d\" is no length"),
-            ("city:hang@-5+5", "\"-5\" is no start"),
-            ("city:hang@5+0", "length of 0"),
-            ("city:hang@5+99999999999999999999h", "is no length"),
+            ("", "the colon"),
+            ("city-trips", "the colon"),
+            ("city-trips:hang", "the @"),
+            ("city-trips:hang@5", "the + before"),
+            ("town:hang@5+5", "no feed \"town\""),
+            ("city:explode@5+5", "no fault \"explode\""),
+            ("city:hang@soon+5", "\"soon\" is not a valid start"),
+            ("city:hang@5+5d", "\"5d\" is not a valid length"),
+            ("city:hang@-5+5", "\"-5\" is not a valid start"),
+            ("city:hang@5+0", "more than 0"),
+            ("city:hang@5+99999999999999999999h", "is not a valid length"),
         ];
         for (spec, why) in cases {
             let message = spec.parse::<ScriptedFault>().unwrap_err().to_string();

@@ -356,7 +356,7 @@ impl FeedOrigin {
         let make = || {
             let written = self.city.write_gtfs_variant(Cursor::new(Vec::new()), variant);
             let bytes = written
-                .expect("memory takes every write and the zip stays below its limits")
+                .expect("writing to memory cannot fail, and the zip is below its limits")
                 .into_inner();
             let age = i64::from(variant.days_old) * 86_400;
             new_edition(bytes.into(), self.city.start_instant().unix_seconds() - age)

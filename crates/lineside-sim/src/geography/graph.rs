@@ -91,7 +91,7 @@ impl StreetGraph {
         node
     }
 
-    #[expect(clippy::too_many_arguments, reason = "an edge is this many things")]
+    #[expect(clippy::too_many_arguments, reason = "an edge needs all these parameters")]
     fn join_nodes(
         &mut self,
         a: u32,

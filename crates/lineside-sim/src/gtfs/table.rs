@@ -81,7 +81,11 @@ impl<W: Write + Seek> CsvTable<'_, W> {
 
     /// Ends the row.
     pub(super) fn end_row(&mut self) -> io::Result<()> {
-        debug_assert_eq!(self.filled, self.columns, "as many cells as columns: {}", self.row);
+        debug_assert_eq!(
+            self.filled, self.columns,
+            "the row has as many cells as the table has columns: {}",
+            self.row
+        );
         self.row.push('\n');
         self.out.write_all(self.row.as_bytes())?;
         self.row.clear();

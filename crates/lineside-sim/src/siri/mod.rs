@@ -119,8 +119,10 @@ fn build_delivery(scene: CityScene<'_>, request: &ServiceRequest) -> ServiceDeli
     }
     if !asked.iter().any(|(_, is_asked)| *is_asked) {
         delivery.status = Some(false);
-        delivery.error_condition =
-            Some(error_condition("estimated timetables, vehicles and situations only"));
+        delivery.error_condition = Some(error_condition(
+            "only estimated timetables, vehicle monitoring and situation \
+                exchange are available",
+        ));
     }
     delivery
 }
@@ -148,7 +150,7 @@ fn error_condition(text: &str) -> ErrorCondition {
 
 /// Returns the answer to an unreadable or unsupported message; for SOAP, a fault with status 500.
 fn refusal_reply(at: UnixMillis, enveloped: bool) -> OriginReply {
-    let text = "expected a request of SIRI for a service, a subscription or the status";
+    let text = "expected a SIRI service request, subscription request or status request";
     if enveloped {
         let fault = SoapFault {
             code: Some("S:Client".into()),

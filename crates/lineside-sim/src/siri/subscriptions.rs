@@ -280,7 +280,7 @@ fn refusal_reason(address: &str, known: usize) -> Option<&'static str> {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     match name {
         "127.0.0.1" | "localhost" | "[::1]" if known < SUBSCRIPTIONS_MAX => None,
-        "127.0.0.1" | "localhost" | "[::1]" => Some("there are as many subscriptions as may be"),
-        _ => Some("the city brings news to addresses of its own machine only"),
+        "127.0.0.1" | "localhost" | "[::1]" => Some("the limit of subscriptions is reached"),
+        _ => Some("the simulated city sends notifications only to addresses of its own machine"),
     }
 }

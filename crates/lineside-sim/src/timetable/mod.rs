@@ -267,7 +267,7 @@ impl TimetableWriter<'_> {
     }
 
     /// Adds a headway-based trip and each of its runs.
-    #[expect(clippy::too_many_arguments, reason = "what a timetable row is made of")]
+    #[expect(clippy::too_many_arguments, reason = "a template needs all these parameters")]
     fn add_template(
         &self,
         pattern: u32,

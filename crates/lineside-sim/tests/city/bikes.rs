@@ -22,7 +22,7 @@ fn origin() -> FeedOrigin {
 fn file(origin: &FeedOrigin, path: &str, now: UnixMillis) -> Vec<u8> {
     let reply =
         origin.respond_to_path(path, now, None, None).unwrap_or_else(|| panic!("no {path}"));
-    let ReplyBody::Bytes(bytes) = reply.body else { panic!("{path} hangs") };
+    let ReplyBody::Bytes(bytes) = reply.body else { panic!("{path} does not answer") };
     assert_eq!(reply.status, 200);
     bytes.to_vec()
 }
@@ -97,7 +97,7 @@ fn stations_have_room_for_what_they_have_and_change_over_the_day() {
     let moved = moved.filter(|(a, b)| a.num_vehicles_available != b.num_vehicles_available);
     assert!(moved.count() > stations.len() / 2);
     let again = status(&origin, after(0));
-    assert_eq!(morning, again, "the same instant gives the same");
+    assert_eq!(morning, again, "the same time gives the same feed");
 }
 
 #[test]
@@ -118,9 +118,12 @@ fn a_vehicle_has_another_name_after_each_rental_and_keeps_its_own_until_then() {
         stay.len(),
         now.len()
     );
-    assert!(stay.iter().all(|(id, place)| soon[*id] == **place), "nobody moves while parked");
+    assert!(stay.iter().all(|(id, place)| soon[*id] == **place), "a parked vehicle does not move");
     let ids: HashSet<_> = now.keys().collect();
-    assert!(later.keys().all(|id| !ids.contains(id)), "three hours later all have been rented");
+    assert!(
+        later.keys().all(|id| !ids.contains(id)),
+        "every parked vehicle was rented within three hours"
+    );
 }
 
 #[test]

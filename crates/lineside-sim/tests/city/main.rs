@@ -1,7 +1,7 @@
 //! Tests of the city through its public API: one binary, so that all tests share one generated
 //! city.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod base_map;
 mod bikes;

@@ -114,7 +114,7 @@ fn each_fault_does_what_it_says() {
         );
     }
     origin.fault_control().set_fault(CityFeed::Trips, None);
-    assert_eq!(get(&origin, CityFeed::Trips, now), good, "once it is over all is as before");
+    assert_eq!(get(&origin, CityFeed::Trips, now), good, "after the fault the feed is as before");
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn the_schedule_can_be_old_foreign_or_cut() {
     assert_eq!(problems.total_count(), 0);
     assert!(
         old.service_range().unwrap().1 < SCHEDULE.local_date(START.unix_seconds()),
-        "its service is over"
+        "the service of the old schedule has ended"
     );
     let mut foreign = ZipFiles::new(with(FeedFault::Ids), &limits).unwrap();
     let (foreign, problems) = load_timetable(&mut foreign, &limits).unwrap();
-    assert_eq!(problems.total_count(), 0, "a good schedule, only of another world");
+    assert_eq!(problems.total_count(), 0, "the schedule is valid, but has other ids");
     assert!(SCHEDULE.trips().take(50).all(|trip| foreign.find_trip(trip.id).is_none()));
     assert!(ZipFiles::new(with(FeedFault::Truncate), &limits).is_err());
 }

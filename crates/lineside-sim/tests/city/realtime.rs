@@ -38,8 +38,11 @@ fn the_same_instant_is_always_the_same() {
     for now in [after(0), after(700)] {
         let first = CITY.realtime_feeds(now);
         CITY.realtime_feeds(after(5_000));
-        assert!(first == CITY.realtime_feeds(now), "whatever was asked between");
-        assert!(first == TWIN.realtime_feeds(now), "and by another city of the same seed");
+        assert!(first == CITY.realtime_feeds(now), "requests for other times have no effect");
+        assert!(
+            first == TWIN.realtime_feeds(now),
+            "another city with the same seed gives the same feed"
+        );
     }
 }
 
@@ -77,7 +80,7 @@ fn check_trip(trip: &proto::TripDescriptor) {
     let found = SCHEDULE.find_trip(id);
     assert!(SCHEDULE.find_route(trip.route_id.as_deref().unwrap()).is_some());
     if is(trip, Added) {
-        assert!(found.is_none(), "{id} is added and so not in the schedule");
+        assert!(found.is_none(), "{id} is an added trip, but is in the schedule");
         return;
     }
     let scheduled = SCHEDULE.trip(found.unwrap_or_else(|| panic!("{id} is not in the schedule")));
@@ -160,7 +163,7 @@ fn vehicles_stay_on_their_lines_and_never_leap() {
                 let way = metres(here, place(last));
                 assert!(
                     way <= seconds as f64 * 45.0 + 45.0,
-                    "{} leapt {way:.0} m in {seconds} s",
+                    "{} moved {way:.0} m in {seconds} s",
                     vehicle_id(vehicle)
                 );
                 moved += usize::from(way > 5.0);
@@ -201,7 +204,7 @@ fn a_vehicle_is_one_vehicle_and_says_what_it_does() {
     for now in samples() {
         let message = CITY.vehicle_positions_feed(now);
         let ids: BTreeSet<&str> = vehicles(&message).map(vehicle_id).collect();
-        assert_eq!(ids.len(), message.entity.len(), "each vehicle is in one place");
+        assert_eq!(ids.len(), message.entity.len(), "no vehicle is listed twice");
         for vehicle in vehicles(&message) {
             let position = vehicle.position.as_ref().unwrap();
             let (bearing, speed) = (position.bearing.unwrap(), position.speed.unwrap());
@@ -247,7 +250,7 @@ fn positions_and_predictions_agree() {
                 let arrival = next.arrival.as_ref().and_then(|a| a.time).unwrap();
                 assert!(
                     arrival >= vehicle.timestamp.unwrap() as i64 - 1,
-                    "still on its way to a stop it should have left"
+                    "the vehicle has passed the time of its next stop"
                 );
             }
         }
@@ -275,7 +278,7 @@ fn predicted_times_only_rise_along_a_trip() {
             }
             assert!(
                 update.timestamp.unwrap() as i64 <= now.unix_seconds(),
-                "known before it was known"
+                "the timestamp is in the future"
             );
         }
     }
@@ -340,9 +343,9 @@ fn delays_build_and_recover() {
     assert!(built > 20 && recovered > 5, "{built} built, {recovered} recovered");
     let all: Vec<i32> = delays.into_values().flatten().collect();
     let share = |test: fn(&&i32) -> bool| all.iter().filter(test).count() as f64 / all.len() as f64;
-    assert!(share(|d| **d < 120) > 0.6, "most run about on time");
-    assert!((0.01..0.3).contains(&share(|d| **d > 300)), "some are late");
-    assert!(share(|d| **d < -180) == 0.0, "none runs minutes early");
+    assert!(share(|d| **d < 120) > 0.6, "most vehicles are about on time");
+    assert!((0.01..0.3).contains(&share(|d| **d > 300)), "some vehicles are late");
+    assert!(share(|d| **d < -180) == 0.0, "no vehicle is minutes early");
 }
 
 #[test]
@@ -370,7 +373,7 @@ fn after_midnight_trips_of_the_day_before_go_on() {
     let day =
         |now: UnixMillis| SCHEDULE.local_date(now.unix_seconds()).strftime("%Y%m%d").to_string();
     let (first, now) = (day(after(0)), after(18 * 60 + 30));
-    assert_ne!(first, day(now), "it is the next day");
+    assert_ne!(first, day(now), "the time is on the next day");
     let message = CITY.vehicle_positions_feed(now);
     assert!(message.entity.len() >= 5);
     assert!(vehicles(&message).all(|v| trip_of(v).start_date.as_deref() == Some(&first)));

@@ -9,7 +9,7 @@ use lineside_sync::UnixMillis;
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_another_city() {
-    assert!(written(&TWIN) == written(&CITY), "the same zip");
+    assert!(written(&TWIN) == written(&CITY), "both zips are identical");
     assert_eq!(TWIN.base_map_geojson().to_string(), CITY.base_map_geojson().to_string());
     let other = City::generate(8, CityOptions::with_start(START));
     assert_ne!(other.base_map_geojson().to_string(), CITY.base_map_geojson().to_string());
@@ -99,7 +99,7 @@ fn the_working_day_runs_on_the_day_of_the_start_and_exceptions_come_later() {
         .filter(|trip| SCHEDULE.is_service_active(trip.service, date))
         .map(|trip| SCHEDULE.service_id(trip.service))
         .collect();
-    assert_eq!(services, BTreeSet::from(["wd", "school"]), "a Saturday that is a working day here");
+    assert_eq!(services, BTreeSet::from(["wd", "school"]), "a Saturday with weekday service");
     let counts = SCHEDULE.row_counts();
     assert!(
         counts["calendar_dates.txt"] >= 5
@@ -121,7 +121,7 @@ fn trips_run_past_midnight_and_some_by_headway() {
         .trips()
         .flat_map(|t| SCHEDULE.frequencies(t.idx).iter().map(|f| f.exact).collect::<Vec<_>>())
         .collect();
-    assert_eq!(exact.len(), 2, "both kinds of headway");
+    assert_eq!(exact.len(), 2, "both values of exact_times");
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn who_subscribes_is_told_everything_and_then_what_changed_until_it_has_the_same
         assert_eq!(known.len(), all.len());
         assert!(all.iter().all(|it| known.values().any(|known| known == it)), "{seconds}");
     }
-    assert!(sizes[1] * 2 < sizes[0], "only changes: {sizes:?}");
+    assert!(sizes[1] * 2 < sizes[0], "an update has only changes: {sizes:?}");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn nothing_new_is_a_heartbeat_and_an_ended_subscription_is_silence() {
     // The city does not change while its clock stands still.
     let now = after(0);
     assert_eq!(taken(&origin, now).len(), 2);
-    assert_eq!(taken(&origin, now).len(), 0, "nothing changed");
+    assert_eq!(taken(&origin, now).len(), 0, "no change");
     let mut end = TerminateSubscriptionRequest {
         requestor_ref: Some("me".into()),
         subscription_refs: vec!["et".into()],
@@ -225,11 +225,11 @@ fn who_takes_nothing_is_told_all_again_and_then_let_go() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
     let first = origin.list_due_deliveries(after(0));
-    assert!(origin.list_due_deliveries(after(1)).is_empty(), "one at a time");
+    assert!(origin.list_due_deliveries(after(1)).is_empty(), "one delivery at a time");
     first.iter().for_each(|it| origin.settle_delivery(it, false));
     let second = origin.list_due_deliveries(after(1));
     assert_eq!(second.len(), 2);
-    assert!(second[0].body.len() * 10 > first[0].body.len() * 9, "all of it again");
+    assert!(second[0].body.len() * 10 > first[0].body.len() * 9, "the whole service again");
     second.iter().for_each(|it| origin.settle_delivery(it, false));
     origin.list_due_deliveries(after(2)).iter().for_each(|it| origin.settle_delivery(it, false));
     assert!(origin.list_due_deliveries(after(3)).is_empty());
