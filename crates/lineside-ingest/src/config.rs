@@ -31,9 +31,9 @@ impl FeedId {
         } else if text.len() > FEED_ID_CHARS_MAX {
             "is longer than 64 characters"
         } else if !text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) {
-            "may only hold letters, digits, '.', '_' and '-'"
+            "may only contain letters, digits, '.', '_' and '-'"
         } else if text.bytes().all(|b| b == b'.') {
-            "may not be dots alone"
+            "must not consist of dots only"
         } else {
             return Ok(FeedId(SmolStr::new(text)));
         };

@@ -270,7 +270,7 @@ fn prefix_entity_id(entity: &Bytes, prefix: &str) -> Bytes {
     let length = prefix.len() + 1 + id.len();
     let mut out = Vec::with_capacity(entity.len() + prefix.len() + 4);
     out.push((ID << 3 | 2) as u8);
-    prost::encode_length_delimiter(length, &mut out).expect("a Vec has room for a length");
+    prost::encode_length_delimiter(length, &mut out).expect("encoding into a Vec cannot fail");
     out.extend_from_slice(prefix.as_bytes());
     out.push(b':');
     out.extend_from_slice(id);
@@ -306,7 +306,7 @@ fn encode_json(message: &Bytes) -> Vec<u8> {
             remove_extensions(&mut entity);
             Some(entity)
         });
-        write_json(&mut out, &shallow.header, entities).expect("a Vec takes every byte");
+        write_json(&mut out, &shallow.header, entities).expect("writing to a Vec cannot fail");
     }
     out
 }

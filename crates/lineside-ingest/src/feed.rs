@@ -429,7 +429,10 @@ mod tests {
         first.get_or_prepare(|_| "made").unwrap();
         let polled = FeedConfig { poll: Some(Duration::from_secs(9)), ..config() };
         let feed = feed.with_config(Arc::new(polled), Arc::clone(&network));
-        assert!(Arc::ptr_eq(&feed.current().unwrap(), &first), "nothing of it is served");
+        assert!(
+            Arc::ptr_eq(&feed.current().unwrap(), &first),
+            "the poll interval does not change what is served"
+        );
         let licensed = FeedConfig { licence: Some("CC0".to_owned()), ..config() };
         let feed = feed.with_config(Arc::new(licensed), network);
         let next = feed.current().unwrap();

@@ -180,5 +180,5 @@ fn encode_collection(features: impl Iterator<Item = Value>) -> Bytes {
     }
     let collection =
         GeoJsonCollection { r#type: "FeatureCollection", features: features.collect() };
-    serde_json::to_vec(&collection).expect("values of JSON are JSON").into()
+    serde_json::to_vec(&collection).expect("a JSON value can always be serialized").into()
 }

@@ -34,7 +34,7 @@ pub struct InboxSettings {
 impl fmt::Debug for InboxSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let InboxSettings { address, subscriber, .. } = self;
-        let mut shown = f.debug_struct("Inboxes");
+        let mut shown = f.debug_struct("InboxSettings");
         shown.field("address", address).field("subscriber", subscriber).finish_non_exhaustive()
     }
 }
@@ -65,10 +65,10 @@ pub(crate) struct InboxDelivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
     /// The key is not that of the inbox.
-    #[error("the key is not that of this feed's inbox")]
+    #[error("the key does not match this feed's inbox")]
     WrongKey,
     /// The maximum number or size of waiting deliveries is reached.
-    #[error("too many deliveries wait: come again")]
+    #[error("too many deliveries are queued: retry later")]
     Full,
 }
 

@@ -87,7 +87,7 @@ mod tests {
         let budget = LoadBudget::new(100 * MIB);
         let first = budget.admit(60 * MIB).await;
         let mut second = Box::pin(budget.admit(41 * MIB));
-        assert!(poll_now(&mut second).await.is_pending(), "both together exceed the memory");
+        assert!(poll_now(&mut second).await.is_pending(), "both loads together exceed the memory");
         drop(first);
         let second = second.await;
         let third = budget.admit(59 * MIB).await;

@@ -2,7 +2,7 @@
 //!
 //! A full file is sealed: it can be neither written nor resized any more, so its mapping is ordinary read-only memory.
 //! It is on no disk and is freed with its last reader.
-#![expect(unsafe_code, reason = "mapping a file that is sealed")]
+#![expect(unsafe_code, reason = "maps a sealed file into memory")]
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -43,7 +43,7 @@ impl MemoryFile {
         match Self::create_filled(bytes, place) {
             Ok(sealed) => Some(Arc::new(sealed)),
             Err(error) => {
-                tracing::debug!(%error, "bytes stay outside a file in memory");
+                tracing::debug!(%error, "no memory file could be created: the bytes stay on the heap");
                 None
             }
         }

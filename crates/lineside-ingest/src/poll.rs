@@ -448,5 +448,5 @@ pub(crate) fn first_request(config: &FeedConfig, now: UnixMillis) -> SourceReque
 }
 
 fn decoder_crash_failure() -> FetchError {
-    FetchError::new(FailureCode::Decode, "decoding broke off for a fault of our own")
+    FetchError::new(FailureCode::Decode, "decoding stopped because of a bug in Lineside")
 }

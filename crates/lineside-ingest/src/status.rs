@@ -244,7 +244,8 @@ impl FeedStatus {
                     (FeedState::Failing, words)
                 }
                 Some(at) if now.duration_since(at) > late_after => {
-                    let words = format!("{why}; for more than {}", format_duration(late_after));
+                    let words =
+                        format!("{why}; failing for more than {}", format_duration(late_after));
                     (FeedState::Failing, words)
                 }
                 Some(_) if let Some(end) = rules.ended => expired_state(end),
@@ -255,7 +256,7 @@ impl FeedStatus {
             return evaluate_empty_message(&rules.expectation, None);
         }
         if self.is_gathering {
-            let words = "answers page by page; the data are not complete yet";
+            let words = "responds page by page; the data are not complete yet";
             return (FeedState::Unknown, words.to_owned());
         }
         if self.last_success.is_none() {
@@ -288,7 +289,7 @@ impl FeedStatus {
             _ => {}
         }
         if rules.expectation.is_too_little() && !self.is_beginning {
-            let words = "less than half of the usual number of trips and vehicles";
+            let words = "contains less than half of its usual trips and vehicles";
             return (FeedState::Empty, words.to_owned());
         }
         match self.data_time {
@@ -297,23 +298,23 @@ impl FeedStatus {
             }
             Some(at) if at.duration_since(data_now) > late_after => {
                 let words = format!(
-                    "answers, with data dated more than {} ahead",
+                    "responds, but its data are dated more than {} ahead",
                     format_duration(late_after)
                 );
                 (FeedState::Late, words)
             }
             _ if rules.expectation.is_frozen(late_after) => {
                 let words = format!(
-                    "answers, but all trips and vehicles have been unchanged for more than {}",
+                    "responds, but all trips and vehicles have been unchanged for more than {}",
                     format_duration(late_after)
                 );
                 (FeedState::Late, words)
             }
             _ if self.is_beginning => {
-                let words = "answers, with fresh data that may not be complete yet";
+                let words = "responds with fresh data that may not be complete yet";
                 (FeedState::Ok, words.to_owned())
             }
-            _ => (FeedState::Ok, "answers, with fresh data".to_owned()),
+            _ => (FeedState::Ok, "responds with fresh data".to_owned()),
         }
     }
 }
@@ -352,7 +353,7 @@ fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String)
         }
         age => format_rounded_age(age),
     };
-    (state, format!("answers, but data are {words} old"))
+    (state, format!("responds, but its data are {words} old"))
 }
 
 /// Returns the age from which data are stale instead of late: 12 times `late_after`, and at least an hour.
@@ -374,7 +375,7 @@ const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 const NOTHING: &str = "the feed is empty";
 /// The reason for an impossible timestamp.
 const IMPOSSIBLE_TIME: &str =
-    "answers, but the timestamp of its data is impossible: their age is unknown";
+    "responds, but the timestamp of its data is impossible: their age is unknown";
 /// The reason for the state of a paused feed.
 const PAUSED: &str = "paused by an admin: the source is not polled, the last data stay available";
 

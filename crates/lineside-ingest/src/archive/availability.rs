@@ -331,7 +331,7 @@ mod tests {
                 bytes: 3,
                 outcome: if *failed { "http_500".into() } else { "new".into() },
                 failure: failed.then(|| PollFailure {
-                    words: "the answer was 500".to_owned(),
+                    words: "the server returned 500".to_owned(),
                     phase: Some(FetchPhase::Wait),
                     status: Some(500),
                     head: None,
@@ -433,7 +433,7 @@ mod tests {
             &[(0, "unknown"), (10, "fresh"), (80, "nothing"), (130, "fresh")],
         );
         let strips = FeedAvailability::from_bins(bins.to_vec(), &[], &lives, ArchiveSpan::Day, NOW);
-        assert_eq!(strips.bins.len(), 3, "in the others it was asked");
+        assert_eq!(strips.bins.len(), 3, "a bin without polls is not listed");
     }
 
     #[test]

@@ -191,7 +191,7 @@ mod tests {
             bytes: 10,
             outcome: if failed { "http_503".into() } else { "new".into() },
             failure: failed.then(|| PollFailure {
-                words: "the answer was 503".to_owned(),
+                words: "the server returned 503".to_owned(),
                 phase: Some(FetchPhase::Wait),
                 status: Some(503),
                 head: None,

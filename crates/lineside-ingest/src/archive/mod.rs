@@ -111,7 +111,7 @@ pub struct PollQuery {
 
 /// The archive cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what is remembered cannot be read: {0}")]
+#[error("the archive cannot be read: {0}")]
 pub struct ArchiveError(pub String);
 
 /// A store for polls, feed states and server runs.

@@ -148,8 +148,7 @@ fn encode_parts(at: UnixMillis, records: &[Arc<Record>]) -> Vec<Bytes> {
 }
 
 /// The error for an invalid `area/` channel; the lengths are those of [`CELL_CHARS`].
-const NO_CELL: &str =
-    "an area is a geohash: 4 to 6 of 0-9 and the small letters b-z without i, l and o";
+const NO_CELL: &str = "an area is a geohash of 4 to 6 characters: 0-9 and the lowercase letters b-z except i, l and o";
 
 impl<'a> ChannelName<'a> {
     fn from_channel(channel: &'a Channel) -> Result<ChannelName<'a>, BadChannel> {

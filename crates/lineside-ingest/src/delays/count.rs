@@ -210,7 +210,7 @@ mod tests {
             let late: usize =
                 classes.iter().filter(|class| class.is_late).map(|class| class.trips).sum();
             assert_eq!(late, DelayCounts::from_trips(&trips, late_after).late, "{late_after:?}");
-            assert_eq!(classes[0].until, Some(-59), "who is a minute early is early");
+            assert_eq!(classes[0].until, Some(-59), "a minute early counts as early");
             assert_eq!(classes[0].trips, 2);
         }
     }

@@ -93,7 +93,7 @@ mod tests {
                 PollAdvice { fresh_for: expect.map(Duration::from_secs), retry_after: None };
             assert_eq!(of(status, headers), expect, "{headers:?}");
         }
-        assert_eq!(of(500, headers).fresh_for, None, "a refusal is never fresh");
+        assert_eq!(of(500, headers).fresh_for, None, "an error reply has no max-age");
     }
 
     #[track_caller]
@@ -102,7 +102,11 @@ mod tests {
             let expect = expect.map(Duration::from_secs);
             assert_eq!(of(status, headers).retry_after, expect, "{headers:?}");
         }
-        assert_eq!(of(200, headers), PollAdvice::default(), "only who refuses asks for a pause");
+        assert_eq!(
+            of(200, headers),
+            PollAdvice::default(),
+            "only an error reply has a Retry-After"
+        );
     }
 
     #[test]

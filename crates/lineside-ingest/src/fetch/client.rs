@@ -160,7 +160,7 @@ impl HttpClient {
         reach: HostReach,
     ) -> Result<RequestBuilder, FetchError> {
         if feed.public_only {
-            let detail = "not asked: nothing is sent to addresses of strangers";
+            let detail = "not requested: POST requests are not sent to untrusted URLs";
             return Err(FetchError::new(FailureCode::Connect, detail));
         }
         let request = if reach == HostReach::PublicOnly {
@@ -232,12 +232,12 @@ fn cached_client<C: Clone>(
     let build = || build(connecting).map_err(|error| root_cause(&error).into());
     let client = clients.entry(connecting).or_insert_with(build);
     client.clone().map_err(|why| {
-        FetchError::new(FailureCode::Tls, format!("no client could be set up: {why}"))
+        FetchError::new(FailureCode::Tls, format!("the HTTP client cannot be created: {why}"))
     })
 }
 
 fn not_public_failure(why: NotPublic) -> FetchError {
-    FetchError::new(FailureCode::Connect, format!("not asked: {why}"))
+    FetchError::new(FailureCode::Connect, format!("not requested: {why}"))
 }
 
 /// Sends a request until an answer begins.
@@ -276,7 +276,7 @@ impl Resolve for SystemResolver {
 fn classify_error(error: reqwest::Error, looks_up: bool) -> FetchError {
     if error.is_timeout() {
         let (phase, what) = match looks_up {
-            true => (FetchPhase::Dns, "finding the host's address took too long"),
+            true => (FetchPhase::Dns, "resolving the host name took too long"),
             false => (FetchPhase::Connect, "connecting took too long"),
         };
         return FetchError::new(FailureCode::Timeout, what).with_phase(phase);
@@ -288,21 +288,24 @@ fn classify_error(error: reqwest::Error, looks_up: bool) -> FetchError {
     if error.is_connect() {
         return FetchError::new(FailureCode::Connect, format!("cannot connect: {cause}"));
     }
-    let detail = format!("no answer on the connection: {cause}");
+    let detail = format!("no response on the connection: {cause}");
     FetchError::new(FailureCode::Connect, detail).with_phase(FetchPhase::Wait)
 }
 
 /// Searches the chain of causes for one that has its own failure code.
 fn find_known_cause(error: &(dyn Error + 'static)) -> Option<FetchError> {
     if error.is::<DnsFailure>() || error.is::<UnknownHost>() {
-        let detail = format!("the host has no address: {error}");
+        let detail = format!("the host name cannot be resolved: {error}");
         return Some(FetchError::new(FailureCode::Dns, detail));
     }
     if let Some(why) = error.downcast_ref::<NotPublic>() {
         return Some(not_public_failure(*why));
     }
     if error.is::<rustls::Error>() {
-        return Some(FetchError::new(FailureCode::Tls, format!("no trusted connection: {error}")));
+        return Some(FetchError::new(
+            FailureCode::Tls,
+            format!("the TLS handshake failed: {error}"),
+        ));
     }
     // The error wrapped by an `io::Error` is not its source, so it is searched separately.
     let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());

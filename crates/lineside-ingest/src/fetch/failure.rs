@@ -223,7 +223,7 @@ impl FetchError {
     /// Returns the failure of a message all of whose entities were rejected.
     pub(crate) fn from_entity_problems(problems: &Problems) -> FetchError {
         let first = problems.retained_problems().first().map_or("", |problem| &*problem.detail);
-        let detail = format!("every entity of the message was refused; the first {first}");
+        let detail = format!("all entities of the message were rejected; the first {first}");
         FetchError::new(FailureCode::Decode, detail)
     }
 

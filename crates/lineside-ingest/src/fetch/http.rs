@@ -155,7 +155,8 @@ impl HttpFetcher {
         let (clock, waits) = (Arc::clone(&self.shared.clock), Arc::new(PermitWaits::default()));
         self.waits = Arc::clone(&waits);
         let fetching = self.fetch_once(turn);
-        let fetched = waits.within_limit(&clock, FETCH_TIME_MAX, "the whole fetch", fetching).await;
+        let fetched =
+            waits.within_limit(&clock, FETCH_TIME_MAX, "the complete response", fetching).await;
         // Earlier phases have set their own.
         fetched.map_err(|failure| failure.with_phase(FetchPhase::Body))?
     }
@@ -284,7 +285,7 @@ impl HttpFetcher {
             request = self.with_credentials(request, token)?;
         }
         if !matches!(self.question, SourceRequest::Plain) {
-            return self.within_feed_timeout("the answer", client::send_request(request)).await?;
+            return self.within_feed_timeout("the response", client::send_request(request)).await?;
         }
         if let Some(etag) = &self.etag {
             request = request.header(header::IF_NONE_MATCH, etag);
@@ -292,7 +293,7 @@ impl HttpFetcher {
         if let Some(date) = &self.last_modified {
             request = request.header(header::IF_MODIFIED_SINCE, date);
         }
-        self.within_feed_timeout("the answer", client::send_request(request)).await?
+        self.within_feed_timeout("the response", client::send_request(request)).await?
     }
 
     fn with_credentials(
@@ -316,7 +317,7 @@ impl HttpFetcher {
             let header = HeaderName::from_bytes(name.as_bytes()).ok();
             let value = HeaderValue::from_str(value.reveal()).ok();
             let (Some(header), Some(mut value)) = (header, value) else {
-                let detail = format!("the configured header {name:?} cannot be sent");
+                let detail = format!("the configured header {name:?} is invalid");
                 return Err(FetchError::new(FailureCode::Connect, detail));
             };
             value.set_sensitive(true);
@@ -371,7 +372,7 @@ impl HttpFetcher {
         let why = reader.and_then(|reader| (reader.find_reason)(&body));
         let why =
             why.map(|why| format!(": {}", hidden.redact_bytes(why.as_bytes()))).unwrap_or_default();
-        let detail = format!("the answer was {status}{why}");
+        let detail = format!("the server returned {status}{why}");
         let head = self.redact_head(&body, None);
         Err(FetchError::new(code, detail).with_reply(Some(status.as_u16()), taken, Some(head)))
     }
@@ -413,7 +414,8 @@ impl HttpFetcher {
         let began = self.shared.clock.monotonic();
         let mut is_probed = false;
         loop {
-            let piece = self.within_feed_timeout("more of the body", response.chunk()).await;
+            let piece =
+                self.within_feed_timeout("the next part of the body", response.chunk()).await;
             match piece.map_err(|failure| failure.with_phase(FetchPhase::Body))? {
                 Ok(Some(piece)) => {
                     collector.push_piece(&piece)?;
@@ -429,7 +431,7 @@ impl HttpFetcher {
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     let cause = root_cause(&error.without_url());
-                    let detail = format!("the body broke off: {cause}");
+                    let detail = format!("reading the body failed: {cause}");
                     return Err(FetchError::new(FailureCode::Truncated, detail));
                 }
             }
@@ -444,7 +446,7 @@ impl HttpFetcher {
         if elapsed <= self.config.timeout || u128::from(taken) >= least {
             return Ok(());
         }
-        let detail = format!("the body comes slower than {BODY_RATE_MIN} bytes per second");
+        let detail = format!("the body arrives at less than {BODY_RATE_MIN} bytes per second");
         Err(FetchError::new(FailureCode::Timeout, detail).with_phase(FetchPhase::Body))
     }
 
@@ -474,7 +476,7 @@ pub(super) async fn within_limit<T>(
 }
 
 pub(super) fn timeout_failure(what: &str, limit: Duration) -> FetchError {
-    let detail = format!("{what} did not come within {} s", limit.as_secs_f32());
+    let detail = format!("{what} did not arrive within {} s", limit.as_secs_f32());
     FetchError::new(FailureCode::Timeout, detail)
 }
 
@@ -484,7 +486,8 @@ fn is_gzip_encoded(response: &Response) -> Result<bool, FetchError> {
         "" | "identity" => Ok(false),
         "gzip" | "x-gzip" => Ok(true),
         other => {
-            let detail = format!("the body is encoded as {other:?}, which was not asked for");
+            let detail =
+                format!("the body has the encoding {other:?}, but only gzip was requested");
             Err(FetchError::new(FailureCode::Decode, detail))
         }
     }

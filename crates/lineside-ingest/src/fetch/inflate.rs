@@ -140,13 +140,13 @@ fn inflated_max(taken: u64, max: u64) -> u64 {
 
 fn inflate_failure(capped: &CappedBuffer, max: u64, error: &io::Error) -> FetchError {
     if capped.overflowed {
-        let why = if capped.limit < max { "inflates like a bomb" } else { "inflates too far" };
+        let why = if capped.limit < max { "looks like a zip bomb" } else { "is too large" };
         return FetchError::new(
             FailureCode::TooLarge,
-            format!("the body {why}: more than {} bytes", capped.limit),
+            format!("the body {why}: it inflates to more than {} bytes", capped.limit),
         );
     }
-    FetchError::new(FailureCode::Decode, format!("the body is no gzip: {error}"))
+    FetchError::new(FailureCode::Decode, format!("the body is not valid gzip: {error}"))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub(crate) struct PostRequest {
 /// Omits the body, which may contain a secret.
 impl fmt::Debug for PostRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Post").field("action", &self.action).finish_non_exhaustive()
+        f.debug_struct("PostRequest").field("action", &self.action).finish_non_exhaustive()
     }
 }
 
@@ -297,8 +297,9 @@ async fn run_blocking<T: Send + 'static>(
 ) -> Result<T, FetchError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => {
-            Err(FetchError::new(FailureCode::Connect, format!("reading broke off: {error}")))
-        }
+        Err(error) => Err(FetchError::new(
+            FailureCode::Connect,
+            format!("reading stopped because of a bug in Lineside: {error}"),
+        )),
     }
 }

@@ -59,7 +59,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         fs::write(path.join("stops.txt"), "stop_id\nS\n").unwrap();
         let Ok(FetchOutcome::Body(folder)) = fetcher.fetch_path().await else {
-            panic!("the folder is read")
+            panic!("the folder is not read")
         };
         assert_eq!(folder.file_name.as_deref(), Some("plan.zip"));
         assert!(matches!(fetcher.fetch_path().await, Ok(FetchOutcome::NotModified)));
@@ -67,7 +67,7 @@ mod tests {
         fs::rename(&path, home.path().join("old")).unwrap();
         fs::write(&path, &folder.bytes).unwrap();
         let Ok(FetchOutcome::Body(file)) = fetcher.fetch_path().await else {
-            panic!("the zip is read")
+            panic!("the zip is not read")
         };
         assert_eq!(file.bytes, folder.bytes);
         assert!(matches!(fetcher.fetch_path().await, Ok(FetchOutcome::NotModified)));

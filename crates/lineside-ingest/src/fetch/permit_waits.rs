@@ -107,12 +107,12 @@ mod tests {
             polled
         };
         assert!(pass(1).is_pending());
-        assert!(pass(600).is_pending(), "it may wait for hours");
+        assert!(pass(600).is_pending(), "waiting for a permit has no limit");
         turn.send(()).unwrap();
         assert!(pass(8).is_pending());
         assert_eq!(waits.total_wait(clock.monotonic()).as_secs() / 60, 600);
         // The remaining time is checked again only after it has passed.
-        let Poll::Ready(Err(failure)) = pass(12) else { panic!("it does not end") };
-        assert!(failure.detail.starts_with("all did not come within"), "{}", failure.detail);
+        let Poll::Ready(Err(failure)) = pass(12) else { panic!("the work is not limited") };
+        assert!(failure.detail.starts_with("all did not arrive within"), "{}", failure.detail);
     }
 }

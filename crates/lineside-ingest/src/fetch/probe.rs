@@ -79,7 +79,7 @@ async fn fetch_source(
     {
         Ok(FetchOutcome::Body(body)) => return Ok(body.bytes),
         Ok(FetchOutcome::NotModified | FetchOutcome::Nothing(_)) => {
-            FetchError::new(FailureCode::Empty, "the answer has nothing in its body")
+            FetchError::new(FailureCode::Empty, "the response has an empty body")
         }
         Err(failure) => failure,
     };

@@ -125,14 +125,15 @@ fn find_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
             continue;
         }
         if frames.len() == REPLAY_FILES_MAX {
-            let detail = format!("{} holds more than {REPLAY_FILES_MAX} files", display_path(dir));
+            let detail =
+                format!("{} contains more than {REPLAY_FILES_MAX} files", display_path(dir));
             return Err(FetchError::new(FailureCode::TooLarge, detail));
         }
         let at = recorded_at(&path, max)?;
         frames.push(ReplayFrame { at, path, offset: Duration::ZERO });
     }
     if frames.is_empty() {
-        let detail = format!("{} holds no snapshots", display_path(dir));
+        let detail = format!("{} contains no snapshots", display_path(dir));
         return Err(FetchError::new(FailureCode::Empty, detail));
     }
     frames.sort();

@@ -20,6 +20,6 @@ impl BodySpool {
 
 impl fmt::Debug for BodySpool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spool").finish_non_exhaustive()
+        f.debug_struct("BodySpool").finish_non_exhaustive()
     }
 }

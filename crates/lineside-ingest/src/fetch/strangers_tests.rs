@@ -112,7 +112,7 @@ fn rebound(port: u16) -> Source {
 fn assert_refused(fetched: Result<FetchOutcome, FetchError>) {
     let failure = fetched.unwrap_err();
     assert_eq!(failure.code, FailureCode::Connect);
-    assert_eq!(failure.detail, "not asked: the host is not on the public internet");
+    assert_eq!(failure.detail, "not requested: the host is not on the public internet");
 }
 
 #[tokio::test]

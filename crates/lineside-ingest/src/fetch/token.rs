@@ -47,7 +47,7 @@ pub(super) struct AccessToken {
 
 impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("until", &self.until).finish_non_exhaustive()
+        f.debug_struct("AccessToken").field("until", &self.until).finish_non_exhaustive()
     }
 }
 
@@ -146,7 +146,8 @@ impl TokenSource {
             Err(failure) => {
                 self.held.store(None);
                 let host = self.oauth2.token_url.host_str().unwrap_or_default();
-                let failure = failure.with_prefix(&format!("no token from {host}: "));
+                let failure =
+                    failure.with_prefix(&format!("cannot get an access token from {host}: "));
                 asks.in_a_row = asks.in_a_row.saturating_add(1);
                 let wait = retry_delay(TOKEN_RETRY, asks.in_a_row, advice);
                 asks.last = Some((asker.monotonic_now() + wait, failure.clone()));
@@ -208,7 +209,7 @@ impl TokenSource {
         let _turn = asker.waits.track_wait(&**clock, turn).await;
         let began = asker.monotonic_now();
         let mut response =
-            within_limit(clock, limit, "the answer", client::send_request(request)).await??;
+            within_limit(clock, limit, "the response", client::send_request(request)).await??;
         let status = response.status();
         *advice = advice_of(status, response.headers(), clock.wall_time());
         let body = read_response(&mut response, (clock, limit)).await?;
@@ -241,9 +242,10 @@ async fn read_response(
 ) -> Result<Vec<u8>, FetchError> {
     let mut body = Vec::new();
     loop {
-        let piece = within_limit(clock, limit, "more of the answer", response.chunk()).await?;
+        let piece =
+            within_limit(clock, limit, "the next part of the response", response.chunk()).await?;
         let Ok(piece) = piece else {
-            return Err(FetchError::new(FailureCode::Truncated, "the answer broke off"));
+            return Err(FetchError::new(FailureCode::Truncated, "reading the response failed"));
         };
         let Some(piece) = piece else { return Ok(body) };
         if body.len() + piece.len() > TOKEN_BYTES_MAX {
@@ -272,12 +274,13 @@ enum TokenLifetime {
 fn parse_token(body: &[u8], now: Duration) -> Result<AccessToken, FetchError> {
     let refuse = |why: &str| FetchError::new(FailureCode::Decode, why);
     let granted: TokenResponse = serde_json::from_slice(body)
-        .map_err(|_| refuse("the answer has no access_token as it should"))?;
+        .map_err(|_| refuse("the response is not JSON with an access_token"))?;
     if granted.token_type.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-        return Err(refuse("the token is not one for bearers"));
+        return Err(refuse("the token_type is not Bearer"));
     }
     let header = HeaderValue::try_from(format!("Bearer {}", granted.access_token));
-    let mut header = header.map_err(|_| refuse("the token holds what no header can carry"))?;
+    let mut header =
+        header.map_err(|_| refuse("the token contains characters that are invalid in a header"))?;
     header.set_sensitive(true);
     let seconds = match granted.expires_in {
         Some(TokenLifetime::Number(seconds)) => Some(seconds),
@@ -302,8 +305,8 @@ fn token_refusal(status: StatusCode, body: &[u8]) -> FetchError {
             && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
     };
     let words = match said.filter(is_word) {
-        Some(word) => format!("the answer was {status}, {word}"),
-        None => format!("the answer was {status}"),
+        Some(word) => format!("the server returned {status}, {word}"),
+        None => format!("the server returned {status}"),
     };
     FetchError::new(FailureCode::Http(status.as_u16()), words).with_phase(FetchPhase::Wait)
 }
@@ -330,10 +333,10 @@ mod tests {
     #[test]
     fn what_is_no_token_is_refused_without_showing_it() {
         for (body, says) in [
-            ("", "no access_token"),
-            ("{\"token\":\"s3cret\"}", "no access_token"),
-            ("{\"access_token\":\"s3cret\\n\"}", "no header"),
-            ("{\"access_token\":\"s3cret\",\"token_type\":\"mac\"}", "bearers"),
+            ("", "access_token"),
+            ("{\"token\":\"s3cret\"}", "access_token"),
+            ("{\"access_token\":\"s3cret\\n\"}", "invalid in a header"),
+            ("{\"access_token\":\"s3cret\",\"token_type\":\"mac\"}", "not Bearer"),
         ] {
             let error = until(body).unwrap_err();
             assert!(error.contains(says) && !error.contains("s3cret"), "{body}: {error}");

@@ -43,10 +43,10 @@ impl<W: Write> FrameWriter<W> {
 
     /// Writes a frame; `kind` must not be 0.
     pub(super) fn write_frame(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
-        debug_assert_ne!(kind, END, "the end is written by finish");
+        debug_assert_ne!(kind, END, "finish_file writes the end frame");
         let more = (FRAME_HEAD_BYTES + content.len()) as u64;
         if self.written.saturating_add(more) > KEPT_BYTES_MAX {
-            let detail = format!("it would grow beyond {KEPT_BYTES_MAX} bytes");
+            let detail = format!("the file would exceed {KEPT_BYTES_MAX} bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, detail));
         }
         self.write_frame_head(kind, content.len())?;
@@ -230,7 +230,7 @@ mod tests {
 
     impl Read for Huge {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            unreachable!("nothing of it is read")
+            unreachable!("a rejected frame is not read")
         }
     }
 

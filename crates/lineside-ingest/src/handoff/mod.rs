@@ -36,19 +36,19 @@ const ROOM: u8 = 6;
 #[derive(Debug, thiserror::Error)]
 pub enum HandoffError {
     /// The file cannot be read.
-    #[error("it cannot be read: {0}")]
+    #[error("the file cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     /// The file exceeds the maximum size of written files.
-    #[error("it is larger than {} bytes", crate::limits::KEPT_BYTES_MAX)]
+    #[error("the file is larger than {} bytes", crate::limits::KEPT_BYTES_MAX)]
     TooLarge,
     /// The file is not a handoff file.
-    #[error("it is another sort of file")]
+    #[error("the file is not a restart state of Lineside")]
     Foreign,
     /// The file has an unsupported format version.
-    #[error("it is of another version")]
+    #[error("the file has another format version")]
     OtherVersion,
     /// The file is truncated or modified.
-    #[error("it is damaged")]
+    #[error("the file is damaged")]
     Damaged,
 }
 

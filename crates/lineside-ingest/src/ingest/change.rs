@@ -83,10 +83,10 @@ pub enum PollRefused {
     #[error("the feed is paused")]
     Paused,
     /// The rate limit allows no request for this time.
-    #[error("the rate of its source leaves no room for {} s", .0.as_secs_f64().ceil())]
+    #[error("the rate limit of the source allows the next poll in {} s", .0.as_secs_f64().ceil())]
     NoRoom(Duration),
     /// The server is stopping, or the feed is just being changed.
-    #[error("the feed is not polled now")]
+    #[error("the feed cannot be polled now")]
     NotNow,
 }
 
@@ -156,7 +156,7 @@ impl Ingest {
         let keys = running.keys;
         running.networks = self.start_networks(next, retired, &changed, (&mut running.rng, keys));
         retain_feeds(&configs, &*self.shared.snapshots);
-        tracing::info!(?changed, "the feeds are others now");
+        tracing::info!(?changed, "the feeds have changed");
         Ok(changed)
     }
 
@@ -296,7 +296,7 @@ impl Ingest {
         match work.await {
             Ok(made) => Some(made),
             Err(error) => {
-                tracing::error!(%error, "putting networks together broke off; they begin anew");
+                tracing::error!(%error, "rebuilding networks stopped because of a bug in Lineside; they start empty");
                 None
             }
         }

@@ -45,7 +45,9 @@ impl Ingest {
     ) -> io::Result<WrittenNetworks> {
         let mut kept = Vec::new();
         let Ok(running) = self.running.try_lock() else {
-            tracing::warn!("feeds were just being changed: no network is kept for the next start");
+            tracing::warn!(
+                "a change of feeds is in progress: no network is saved for the next start"
+            );
             return Ok(WrittenNetworks(kept));
         };
         for RunningNetwork { network, ended, .. } in &running.networks {
@@ -55,7 +57,7 @@ impl Ingest {
                     kept.push(network.group());
                 }
                 Err(reason) => {
-                    tracing::warn!(network = %network.id(), reason, "the network is not kept for the next start");
+                    tracing::warn!(network = %network.id(), reason, "the network is not saved for the next start");
                 }
             }
         }
@@ -87,7 +89,7 @@ impl Ingest {
             networks = networks.0.len(),
             channels = kept.rooms.len(),
             left_out = kept.left_out,
-            "what subscribers may come back to is kept for the next start"
+            "networks and channel logs are saved for the next start"
         );
         Ok(())
     }
@@ -97,15 +99,15 @@ fn check_handoff<'a>(
     network: &Network,
     writer: Option<&'a NetworkWriter>,
 ) -> Result<&'a NetworkWriter, &'static str> {
-    let writer = writer.ok_or("a poll has not ended")?;
+    let writer = writer.ok_or("a poll is still running")?;
     let feeds = network.feeds();
     if feeds.iter().any(|feed| is_replay(&feed.config().url)) {
-        return Err("a recording plays from its beginning");
+        return Err("a replay starts from the beginning");
     }
     let bytes = feeds.first().and_then(|feed| feed.snapshot());
     match network.dataset() {
         Some(dataset) if bytes.is_none_or(|bytes| !dataset.matches_hash(bytes.hash)) => {
-            Err("its schedule was just changing")
+            Err("its schedule is being replaced")
         }
         _ => Ok(writer),
     }
@@ -177,9 +179,7 @@ impl RestartPlan {
                     some.iter_mut().map(|job| scope.spawn(|| job.run_restore(keys))).collect();
                 for job in running {
                     if job.join().is_err() {
-                        tracing::error!(
-                            "putting a network together broke off for a fault of our own"
-                        );
+                        tracing::error!("restoring a network stopped because of a bug in Lineside");
                     }
                 }
             });
@@ -208,7 +208,7 @@ impl RestartPlan {
             let network = writer.network();
             hub.resume_group_at(network.group(), network.position());
             let revision = network.position().offset;
-            tracing::info!(network = %network.id(), revision, "the network resumes");
+            tracing::info!(network = %network.id(), revision, "the network has resumed");
         }
     }
 
@@ -231,7 +231,7 @@ impl RestartPlan {
         let restored = fit.filter_map(|room| hub.restore_room(room, self.away).ok());
         let n_restored = restored.filter(|restored| *restored).count();
         if n_kept > 0 {
-            tracing::info!(kept = n_kept, restored = n_restored, "the logs of channels go on");
+            tracing::info!(kept = n_kept, restored = n_restored, "channel logs are restored");
         }
     }
 
@@ -261,7 +261,7 @@ impl RestoreJob<'_> {
                 tracing::warn!(
                     network,
                     reason,
-                    "the network begins a new life, and its subscribers are given its state"
+                    "the network starts with a new epoch; its subscribers receive a full snapshot"
                 );
             }
         }
@@ -274,14 +274,14 @@ fn prepare_network(
     keys: u64,
 ) -> Result<ResumableNetwork, &'static str> {
     if members.iter().any(|config| is_replay(&config.url)) {
-        return Err("a recording plays from its beginning");
+        return Err("a replay starts from the beginning");
     }
     let is_other = |(config, kept): (&Arc<crate::FeedConfig>, &crate::handoff::HandoffFeed)| {
         let was = kept.feed.format.as_deref().and_then(Format::from_name);
         config.configured_format().is_some() && was.is_some() && config.configured_format() != was
     };
     if members.iter().zip(&kept.feeds).any(is_other) {
-        return Err("the format of a feed is another now");
+        return Err("the format of a feed has changed");
     }
     let ids: Vec<FeedId> = members.iter().map(|config| config.id.clone()).collect();
     let mut feeds = Vec::new();
@@ -297,7 +297,7 @@ fn prepare_network(
             // The limits accepted this schedule before.
             let limits = LoadLimits::default();
             let dataset = Dataset::load_format(id, bytes, zip.format, UnixMillis(at), &limits);
-            Some(Arc::new(dataset.map_err(|_| "its schedule can no longer be read")?))
+            Some(Arc::new(dataset.map_err(|_| "its schedule cannot be read")?))
         }
         _ => None,
     };
@@ -311,7 +311,7 @@ fn prepare_network(
 fn decode_snapshot(bytes: Bytes, form: &schema::SnapshotProto) -> Result<Snapshot, &'static str> {
     Ok(Snapshot {
         hash: Snapshot::hash_bytes(&bytes),
-        format: Format::from_name(&form.format).ok_or("a format is unknown here")?,
+        format: Format::from_name(&form.format).ok_or("a snapshot has an unknown format")?,
         content_type: form.content_type.clone(),
         file_name: form.file_name.clone(),
         fetched_at: UnixMillis(form.fetched_at),

@@ -65,7 +65,7 @@ fn matches_feed(feed: &Feed, head: &SnapshotHead) -> bool {
     let is_same = head.source == describe_source(config)
         && config.configured_format().is_none_or(|format| format == head.format);
     if !is_same && !is_recording {
-        tracing::info!(feed = %feed.id(), "the kept bytes are of another address or format, and are not used");
+        tracing::info!(feed = %feed.id(), "the stored data are of another URL or format and are ignored");
     }
     is_same && !is_recording
 }

@@ -91,7 +91,10 @@ impl Ingest {
             FetchOutcome::Body(body) => body,
             FetchOutcome::Nothing(status) => return Ok(empty(&config, status, took)),
             FetchOutcome::NotModified => {
-                return Err(failed(FetchError::new(FailureCode::Empty, "the answer has no body")));
+                return Err(failed(FetchError::new(
+                    FailureCode::Empty,
+                    "the response has no body",
+                )));
             }
         };
         let (status, bytes) = (body.status, body.bytes.clone());
@@ -191,7 +194,10 @@ fn format_of(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, Fetch
         return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
     }
     if config.configured_format() != Some(Format::Raw) && looks_like_html(bytes) {
-        return Err(FetchError::new(FailureCode::Html, "a web page came instead of data"));
+        return Err(FetchError::new(
+            FailureCode::Html,
+            "the source returned a web page instead of data",
+        ));
     }
     Ok(config.configured_format().or_else(|| sniff_format(bytes)))
 }

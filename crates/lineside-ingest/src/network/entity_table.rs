@@ -344,7 +344,7 @@ impl EntityTable {
                 poll.problems.push(duplicate_problem(kind, &draft.id).with_line(number.into()));
             }
             if !supersedes_record(&item.record, &draft.body, poll.now) {
-                let detail = "is older than the position known of the same vehicle";
+                let detail = "is older than the known position of the vehicle";
                 let older = Problem::new("entity", "vehicle_timestamp_decreased", detail);
                 let is_twice = std::mem::replace(&mut item.seen, now) == now;
                 return (known, Some(older).filter(|_| !is_twice));
@@ -359,11 +359,11 @@ impl EntityTable {
         };
         let record = Record::new(self.feed.clone(), draft.id, raw.clone(), draft.body, join);
         if record.bytes_max() > RECORD_BYTES_MAX {
-            let detail = format!("would take up to {} bytes in a message", record.bytes_max());
+            let detail = format!("is too large: up to {} bytes", record.bytes_max());
             return (None, Some(Problem::new("entity", "record_too_large", detail)));
         }
         if known.is_none() && self.record_count() >= RECORDS_MAX {
-            let detail = format!("the feed holds {RECORDS_MAX} records already");
+            let detail = format!("the feed already has {RECORDS_MAX} records");
             return (None, Some(Problem::new("entity", "too_many_records", detail)));
         }
         (Some(self.put_record(known, Arc::new(record), poll)), None)

@@ -142,7 +142,7 @@ fn run_guarded(
 ) -> NetworkWriter {
     let network = Arc::clone(writer.network());
     if catch_unwind(AssertUnwindSafe(|| work(&mut writer))).is_err() {
-        tracing::error!(network = %network.id(), "the network's writer failed and restarts");
+        tracing::error!(network = %network.id(), "the network's writer panicked and starts empty");
         writer.reset_network();
     }
     writer
@@ -290,7 +290,7 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1.0));
         let writer = writer(&clock);
         let revision = writer.network().state().revision;
-        let mut writer = run_guarded(writer, Box::new(|_| panic!("a fault for this test")));
+        let mut writer = run_guarded(writer, Box::new(|_| panic!("a panic for this test")));
         assert_eq!(writer.network().state().revision, revision + 1);
         assert!(writer.network().timetable().is_some());
         writer.apply_feed_record(0, word(1), clock.wall_time());

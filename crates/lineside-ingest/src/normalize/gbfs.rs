@@ -112,7 +112,7 @@ fn collect_fragments(content: &FileContent, problems: &mut Problems) -> Option<S
         fits
     });
     for _ in 0..n {
-        let detail = format!("would take more than {SYSTEM_PIECE_BYTES_MAX} bytes in a message");
+        let detail = format!("is too large: more than {SYSTEM_PIECE_BYTES_MAX} bytes in a message");
         problems.push(Problem::new(kind_name(kind), "record_too_large", detail));
     }
     Some(file)
@@ -133,7 +133,7 @@ fn station_information(
 ) -> RecordFragment {
     let mut json = encode_station(station);
     if json.len() > SYSTEM_PIECE_BYTES_MAX && station.station_area.is_some() {
-        let detail = "the station's area is too long for a message: left out";
+        let detail = "the station area is too large for a message and was dropped";
         let problem = Problem::new(kind_name(SystemKind::Information), "record_too_large", detail);
         problems.push(problem.with_field("station_area").with_value(&station.station_id));
         let plain = records::StationInformation { station_area: None, ..station.clone() };

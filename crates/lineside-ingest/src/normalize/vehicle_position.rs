@@ -23,14 +23,16 @@ pub(super) fn remove_invalid_position(vehicle: &mut VehiclePosition) -> Option<P
 fn check_position(position: &Position) -> Option<Problem> {
     let (lat, lon) = (position.latitude, position.longitude);
     let outside = |field, degrees: f32, max: f32| {
-        let detail =
-            || format!("{degrees} is not within {max} degrees of zero; the position is left out");
+        let detail = || {
+            format!("{degrees} is not between -{max} and {max} degrees; the position is dropped")
+        };
         let inside = degrees.abs() <= max;
         (!inside).then(|| Problem::new("entity", "number_out_of_range", detail()).with_field(field))
     };
     let near_origin = || {
-        let detail =
-            format!("{lat}, {lon} is close to 0, 0, where no vehicle is; the position is left out");
+        let detail = format!(
+            "{lat}, {lon} is close to 0, 0, where no vehicle runs; the position is dropped"
+        );
         let is_near = lat.abs() <= NEAR_ORIGIN && lon.abs() <= NEAR_ORIGIN;
         let problem = || Problem::new("entity", "point_near_origin", detail).with_field(LATITUDE);
         is_near.then(problem)

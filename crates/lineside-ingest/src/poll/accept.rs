@@ -40,7 +40,7 @@ impl FeedPoller {
     pub(super) fn accept_empty_reply(&mut self, status: u16) -> Result<&'static str, FetchError> {
         let known = self.status.format.filter(|_| !self.anew);
         if !self.feed.config().configured_format().or(known).is_some_and(Format::is_realtime) {
-            let failure = FetchError::new(FailureCode::Empty, "the answer has nothing in its body");
+            let failure = FetchError::new(FailureCode::Empty, "the response has an empty body");
             return Err(failure.with_reply(Some(status), 0, None));
         }
         self.status.last_error = None;
@@ -152,13 +152,16 @@ impl FeedPoller {
         }
         let promised = self.feed.config().configured_format();
         if promised != Some(Format::Raw) && looks_like_html(bytes) {
-            return Err(FetchError::new(FailureCode::Html, "a web page came instead of data"));
+            return Err(FetchError::new(
+                FailureCode::Html,
+                "the source returned a web page instead of data",
+            ));
         }
         if let Some(format) = promised {
             return Ok(format);
         }
         let Some(format) = sniff_format(bytes) else {
-            return Err(FetchError::new(FailureCode::Empty, "the body has nothing in it"));
+            return Err(FetchError::new(FailureCode::Empty, "the body contains only whitespace"));
         };
         match self.status.format {
             // Once the format is known, the decoder reports bytes that no longer match it. Raw only means unrecognised:
@@ -176,7 +179,8 @@ impl FeedPoller {
     ) -> Result<(), FetchError> {
         if self.number != 0 {
             let owner = self.feed.network().id().clone();
-            let detail = format!("a schedule came, but the feed belongs to the schedule {owner}");
+            let detail =
+                format!("the data are a schedule, but the feed belongs to the schedule {owner}");
             return Err(FetchError::new(FailureCode::Decode, detail));
         }
         let id = self.feed.id().clone();

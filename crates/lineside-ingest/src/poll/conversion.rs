@@ -122,7 +122,7 @@ impl FeedPoller {
             // A decoder's message may quote the bytes.
             let failure = match self.fetcher.other_host() {
                 Some(host) => failure.without_detail(&format!(
-                    "the reply of {host}, which it redirects to, cannot be used"
+                    "the response of {host}, to which the URL redirects, cannot be used"
                 )),
                 None => failure,
             };
@@ -180,7 +180,8 @@ impl FeedPoller {
                 () = clock.sleep(program.timeout) => None,
             };
             let Some(_place) = place else {
-                let why = "was not run: others took every place for as long as it may take itself";
+                let why =
+                    "was not run: all converter slots were in use for longer than its timeout";
                 return Err(RunFailure::from(why.to_owned()));
             };
             let (max, id) = (config.max_bytes, config.id.as_str());
@@ -219,7 +220,7 @@ impl FeedPoller {
         hash: u128,
         converter: &FormatConverter,
     ) -> Result<&'static str, FetchError> {
-        tracing::debug!(feed = %self.feed.id(), took = ?ran.took, "the feed's bytes were converted");
+        tracing::debug!(feed = %self.feed.id(), took = ?ran.took, "the feed's data were converted");
         let said = self.redact_program_output(&ran.said, converter);
         self.conversions.said = parse_complaints(&said);
         let made = FetchedBody {
@@ -233,7 +234,7 @@ impl FeedPoller {
         self.conversions.said = Problems::new();
         let outcome = taken.map_err(|failure| {
             let words = format!(
-                "what {} made cannot be used: {}: {}",
+                "the output of {} cannot be used: {}: {}",
                 describe_converter(converter),
                 failure.code,
                 failure.detail

@@ -78,7 +78,7 @@ impl FeedPoller {
         let look = move || inspector.observe_message(&feed, passing.as_observed(), now);
         // A panic of the observer does not affect the feed.
         if let Err(error) = tokio::task::spawn_blocking(look).await {
-            tracing::error!(feed = %self.feed.snapshot_key(), %error, "looking at a message broke off");
+            tracing::error!(feed = %self.feed.snapshot_key(), %error, "inspecting a message stopped because of a bug in Lineside");
         }
     }
 }

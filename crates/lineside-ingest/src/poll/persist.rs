@@ -126,7 +126,7 @@ impl FeedPoller {
         if let Err(failure) = taken {
             tracing::warn!(
                 feed = %self.feed.snapshot_key(), code = %failure.code, detail = failure.detail,
-                "the kept bytes are served as they are, but can no longer be read"
+                "the stored data can no longer be decoded; they are served as they are"
             );
             // The same bytes must be decoded again instead of being skipped as unchanged.
             self.expired = true;

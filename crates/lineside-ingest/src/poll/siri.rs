@@ -126,7 +126,7 @@ impl SiriState {
     fn problems(&self) -> Problems {
         let mut problems = self.subscription.problems();
         if self.is_cut_off {
-            let detail = "after 200 pages the producer still has more, for which it is not asked";
+            let detail = "the producer has more than 200 pages; the other pages are not requested";
             problems.push(Problem::new("delivery", "too_many_pages", detail));
         }
         problems
@@ -310,7 +310,7 @@ impl FeedPoller {
             |not| match not {
                 SiriReadError::Failed(failure) => failure,
                 SiriReadError::Refused(words) => {
-                    let detail = format!("the producer refuses: {}", shown(&words));
+                    let detail = format!("the producer refused the request: {}", shown(&words));
                     FetchError::new(FailureCode::Refused, detail)
                 }
             },
@@ -318,7 +318,7 @@ impl FeedPoller {
         if let ProducerMessage::Answer(answer) = &mut said {
             let refusals = std::mem::take(&mut answer.normalized.refusals);
             for refusal in refusals.iter().take(REFUSALS_MAX) {
-                let detail = "the producer gives nothing of it";
+                let detail = "the producer refused this delivery";
                 let problem = Problem::new("delivery", "delivery_refused", detail);
                 answer.normalized.problems.push(problem.with_value(&shown(refusal)));
             }
@@ -418,7 +418,7 @@ impl FeedPoller {
                 PutOutcome::New => has_new = true,
                 PutOutcome::Again => {}
                 PutOutcome::NoRoom => {
-                    let detail = "the feed holds as much as it may already; this is left out";
+                    let detail = "the feed has reached its maximum size; this entity is dropped";
                     problems.push(Problem::new("entity", "too_many_records", detail));
                 }
             }
@@ -508,10 +508,10 @@ fn decode_siri(
 /// The failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver to the
 /// inbox.
 fn inbox_key_leaked() -> FetchError {
-    let detail = "the message repeats the address of the inbox, which only its producer may know";
+    let detail = "the message contains the URL of the feed's inbox, which is secret";
     FetchError::new(FailureCode::Refused, detail)
 }
 
 fn missing_delivery() -> FetchError {
-    FetchError::new(FailureCode::Decode, "the answer is SIRI, but no delivery of a service")
+    FetchError::new(FailureCode::Decode, "the response is SIRI, but not a ServiceDelivery")
 }

@@ -218,7 +218,7 @@ fn list_wanted_files(
             problems.push(Problem::new(&*entry.name, code, detail));
         };
         let Ok(url) = base.join(&entry.url) else {
-            refuse("bad_url", "this is no address");
+            refuse("bad_url", "the URL is invalid");
             continue;
         };
         let host = url_host(&url);
@@ -231,7 +231,8 @@ fn list_wanted_files(
             }
             if !others.contains(&host) {
                 if others.len() >= GBFS_OTHER_HOSTS_MAX {
-                    let why = format!("files lie on more than {GBFS_OTHER_HOSTS_MAX} other hosts");
+                    let why =
+                        format!("the system uses more than {GBFS_OTHER_HOSTS_MAX} other hosts");
                     refuse("too_many_hosts", &why);
                     continue;
                 }
@@ -288,14 +289,14 @@ impl FeedPoller {
             return Ok(());
         };
         if self.feed.config().url.is_local() {
-            let detail = "a system is polled over http or https";
+            let detail = "the URL of a GBFS system must begin with http or https";
             return Err(FetchError::new(FailureCode::Decode, detail));
         }
         let (discovery, mut problems) =
             gbfs::decode_discovery(body, &gbfs::DiscoveryLimits::default()).map_err(refused)?;
         if discovery.entries.is_empty() {
             // A temporarily empty list would remove all data of the system.
-            return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no file"));
+            return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no files"));
         }
         let own = (&mut self.status, &mut self.rng);
         system.follow_discovery(&self.feed, &discovery, &mut problems, own).await;

@@ -36,10 +36,10 @@ pub struct PublicOnly {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPublic {
     /// The scheme is neither `http:` nor `https:`.
-    #[error("only http and https addresses are fetched")]
+    #[error("only http and https URLs are requested")]
     Scheme,
     /// The URL contains a user or a password: untrusted URLs are requested without credentials.
-    #[error("an address with a user or a password is not fetched")]
+    #[error("a URL with a user or a password is not requested")]
     Credentials,
     /// The host is, or resolves to, an address that is not public.
     #[error("the host is not on the public internet")]

@@ -59,7 +59,7 @@ impl ChangeMessage {
                 write!(out, "{{\"at\":{},\"state\":{{\"part\":{part},\"parts\":{parts}}}", at.0)
             }
         };
-        head.expect("a Vec takes every byte");
+        head.expect("writing to a Vec cannot fail");
         out.extend_from_slice(b",\"changes\":[");
         out.extend_from_slice(&self.items);
         out.extend_from_slice(b"]}");

@@ -70,5 +70,5 @@ fn put_lineside(out: &mut Vec<u8>, record: &Record) {
 
 pub(super) fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     serde_json::to_writer(out, value)
-        .expect("a Vec takes every byte, and no map here has keys other than text");
+        .expect("writing to a Vec cannot fail, and all map keys are strings");
 }

@@ -73,7 +73,7 @@ impl RecordKind {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "most records are vehicles; a box would cost each an allocation"
+    reason = "most records are vehicles; boxing them would cost an allocation each"
 )]
 pub enum RecordBody {
     /// A GTFS-Realtime vehicle, with `start_date` filled in if missing.

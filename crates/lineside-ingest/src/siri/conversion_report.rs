@@ -23,12 +23,12 @@ use super::{calls::have_rising_sequences, data_frame_ref, journeys::is_first_num
 use crate::normalize::{is_extra_trip, nonempty_text};
 
 const NO_ELEMENT: &str = "SIRI has no element for it";
-const NO_TERM: &str = "SIRI has no such term";
-const NOT_TRANSLATED: &str = "it is not translated";
-const ENDS: &str = "SIRI has no arrival where a journey begins, and no departure where it ends";
-const NO_STOP: &str = "it names no stop, and no schedule is there to find it by";
-const NO_TIME: &str = "no schedule is there to count it from";
-const CLOSER: &str = "what else is named with it says it more closely";
+const NO_TERM: &str = "SIRI has no equivalent value";
+const NOT_TRANSLATED: &str = "Lineside does not convert it";
+const ENDS: &str = "SIRI has no arrival at the first stop and no departure at the last stop";
+const NO_STOP: &str = "it has no stop, and there is no schedule to find the stop";
+const NO_TIME: &str = "there is no schedule to add the delay to";
+const CLOSER: &str = "the other fields of the selector are more specific";
 
 /// Counts the fields of a message that are dropped when its records become [`SiriElements`](super::SiriElements).
 /// Without a schedule, references into one are dropped too.
@@ -40,7 +40,7 @@ pub fn conversion_report(message: &FeedMessage, has_schedule: bool) -> Conversio
         header;
     let mut of = DropCounter { id: None, has_schedule, losses: &mut losses };
     let differs = *incrementality == Some(Incrementality::Differential as i32);
-    of.record_if_dropped("incrementality", "what is written is all there is", differs);
+    of.record_if_dropped("incrementality", "the output is always a full dataset", differs);
     of.record_if_dropped("feed_version", NO_ELEMENT, feed_version.is_some());
     for entity in entity {
         let mut of = DropCounter { id: Some(&entity.id), has_schedule, losses: &mut losses };
@@ -108,7 +108,7 @@ impl DropCounter<'_, '_> {
             self.check_descriptor(vehicle);
         }
         let has_calls = !stop_time_update.is_empty();
-        let why = if has_calls { "its calls say it" } else { NO_TIME };
+        let why = if has_calls { "its calls contain the delays" } else { NO_TIME };
         self.record_if_dropped("delay", why, delay.is_some() && (has_calls || !self.has_schedule));
         if let Some(properties) = trip_properties {
             let TripProperties {
@@ -151,22 +151,22 @@ impl DropCounter<'_, '_> {
             modified_trip,
             named_start_date,
         } = trip;
-        self.record_if_dropped("start_time", "no schedule is there to find the run by", {
+        self.record_if_dropped("start_time", "there is no schedule to find the run", {
             start_time.is_some() && !self.has_schedule
         });
         let is_odd = nonempty_text(start_date).is_some_and(|it| data_frame_ref(it).is_none());
-        self.record_if_dropped("start_date", "it is no date", is_odd);
+        self.record_if_dropped("start_date", "it is not a date", is_odd);
         let dayless = nonempty_text(start_date).is_some() && nonempty_text(&trip.trip_id).is_none();
-        self.record_if_dropped("start_date", "it is the day of no journey", dayless && !is_odd);
+        self.record_if_dropped("start_date", "it has a date but no trip", dayless && !is_odd);
         let relationship = schedule_relationship.filter(|it| *it != Scheduled as i32);
         let is_lost = relationship == Some(Unscheduled as i32);
         self.record_if_dropped("schedule_relationship", NO_TERM, is_journey && is_lost);
-        let why = "it is told of journeys";
+        let why = "SIRI has it for journeys only";
         self.record_if_dropped("schedule_relationship", why, !is_journey && relationship.is_some());
         self.record_if_dropped("modified_trip", NO_ELEMENT, modified_trip.is_some());
         self.record_if_dropped(
             "named_start_date",
-            "the service day is told",
+            "the service day is written instead",
             named_start_date.is_some(),
         );
     }
@@ -199,7 +199,7 @@ impl DropCounter<'_, '_> {
             return self.record_if_dropped("stop_time_update", NO_STOP, true);
         }
         let is_lost = stop_sequence.is_some() && is_alone && !is_numbered;
-        self.record_if_dropped("stop_sequence", "calls are counted from 1", is_lost);
+        self.record_if_dropped("stop_sequence", "SIRI numbers calls from 1", is_lost);
         for event in [arrival, departure].into_iter().flatten() {
             self.check_event(event);
         }
@@ -209,7 +209,7 @@ impl DropCounter<'_, '_> {
         let is_odd = *schedule_relationship == Some(ScheduleRelationship::NoData as i32);
         self.record_if_dropped(
             "schedule_relationship",
-            "it has times all the same",
+            "the call has times",
             is_alone && is_odd && is_told,
         );
         let nothing = OccupancyStatus::NoDataAvailable as i32;
@@ -237,12 +237,12 @@ impl DropCounter<'_, '_> {
         self.record_if_dropped("delay", NO_TIME, delay.is_some() && is_unknown);
         let said = scheduled_time.zip(*time).map(|(aimed, time)| time.saturating_sub(aimed));
         let is_other = said.zip(*delay).is_some_and(|(said, delay)| said != i64::from(delay));
-        self.record_if_dropped("delay", "its times say another", is_other);
+        self.record_if_dropped("delay", "its times give another delay", is_other);
         // A certain time has happened, which SIRI expresses.
         let is_unsure = uncertainty.is_some_and(|it| it != 0);
         self.record_if_dropped(
             "uncertainty",
-            "SIRI says only whether a time may be wrong",
+            "SIRI only states that a time is uncertain",
             is_unsure,
         );
     }
@@ -268,9 +268,9 @@ impl DropCounter<'_, '_> {
         {
             self.record_if_dropped("odometer", NO_ELEMENT, odometer.is_some());
             let is_backwards = speed.is_some_and(|speed| speed < 0.0);
-            self.record_if_dropped("speed", "SIRI has none below zero", is_backwards);
+            self.record_if_dropped("speed", "SIRI has no negative speeds", is_backwards);
             let is_cut = speed.is_some_and(|speed| speed >= 0.0 && speed.fract() != 0.0);
-            self.record_if_dropped("speed", "SIRI has whole metres a second", is_cut);
+            self.record_if_dropped("speed", "SIRI speeds are whole metres per second", is_cut);
         }
         let is_alone = !self.has_schedule;
         self.record_if_dropped(
@@ -281,17 +281,17 @@ impl DropCounter<'_, '_> {
         let is_nowhere = nonempty_text(stop_id).is_none() && is_alone;
         self.record_if_dropped(
             "current_status",
-            "it names no stop",
+            "it has no stop",
             current_status.is_some() && is_nowhere,
         );
         let is_near = *current_status == Some(VehicleStopStatus::IncomingAt as i32);
         self.record_if_dropped(
             "current_status",
-            "SIRI says only whether it is there",
+            "SIRI only states that the vehicle is at the stop",
             is_near && !is_nowhere,
         );
         let degree = congestion_level.and_then(|it| CongestionLevel::try_from(it).ok());
-        self.record_if_dropped("congestion_level", "SIRI says only whether it is held up", {
+        self.record_if_dropped("congestion_level", "SIRI only states that there is congestion", {
             use CongestionLevel::{SevereCongestion, StopAndGo, UnknownCongestionLevel};
             matches!(degree, Some(SevereCongestion | StopAndGo | UnknownCongestionLevel))
         });
@@ -359,7 +359,7 @@ impl DropCounter<'_, '_> {
             self.record_if_dropped("direction_id", CLOSER, is_lost);
             self.record_if_dropped(
                 "trip",
-                "it names neither a trip nor a route",
+                "it has neither a trip nor a route",
                 !is_trip && of_trip_route.is_none(),
             );
         }
@@ -374,7 +374,7 @@ impl DropCounter<'_, '_> {
         self.record_if_dropped("route_type", NO_TERM, is_type && kind.is_none());
         self.record_if_dropped(
             "direction_id",
-            "it goes with a route alone",
+            "it applies only together with a route",
             direction_id.is_some() && !is_route,
         );
     }

@@ -101,10 +101,10 @@ impl SnapshotWriter {
         if is_late && !self.is_late {
             tracing::warn!(
                 feed = %self.key.feed,
-                "the disk is slow: bytes of the feed are served before they are kept, and a crash may lose them"
+                "the disk is slow: new data of the feed are served before they are stored, and a crash may lose them"
             );
         } else if self.is_late && is_saved {
-            tracing::info!(feed = %self.key.feed, "bytes of the feed are kept before they are served again");
+            tracing::info!(feed = %self.key.feed, "the disk is fast enough again: new data of the feed are stored before they are served");
         }
         // A save that fails at once after a disk hung has not stored the bytes either.
         self.is_late = is_late || self.is_late && !is_saved;
@@ -231,7 +231,7 @@ mod tests {
 
     impl Disk {
         fn answer(&self, is_saved: bool) -> Bytes {
-            let Waiting(bytes, done) = self.waiting.lock().pop().expect("something is to be saved");
+            let Waiting(bytes, done) = self.waiting.lock().pop().expect("a save is waiting");
             done(is_saved);
             bytes
         }
@@ -342,8 +342,8 @@ mod tests {
         bench.clock.advance(SAVE_TIME_MAX + Duration::from_millis(1));
         assert!(saving.as_mut().poll(&mut context).is_ready());
         drop(saving);
-        assert!(save(&mut bench, "b"), "what comes next does not wait");
-        assert_eq!(bench.disk.waiting.lock().len(), 1, "and is not put behind it");
+        assert!(save(&mut bench, "b"), "the next save does not wait");
+        assert_eq!(bench.disk.waiting.lock().len(), 1, "the next save is not queued");
         assert_eq!(bench.disk.answer(true), "a");
         // Bytes served meanwhile are stored as soon as possible.
         let b = self::snapshot("b");
@@ -362,10 +362,10 @@ mod tests {
         let other = FeedConfig::new(id, SourceLocation::parse("https://example.org/b").unwrap());
         bench.keeper.reconfigure(&other);
         bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
-        assert_eq!(bench.disk.waiting.lock().len(), 1, "one at a time");
+        assert_eq!(bench.disk.waiting.lock().len(), 1, "only one save runs at a time");
         bench.disk.answer(true);
         bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));
-        assert_eq!(bench.disk.answer(true), "a", "as of the other source");
+        assert_eq!(bench.disk.answer(true), "a", "saved for the other source");
         bench.keeper.settle_save();
         assert_eq!(bench.keeper.saved, Some(snapshot("a").hash));
     }
@@ -379,7 +379,7 @@ mod tests {
         assert!(!save(&mut bench, "b"));
         bench.disk.answer(false);
         bench.keeper.settle_save();
-        assert!(bench.keeper.is_late, "failing at once is no better");
+        assert!(bench.keeper.is_late, "a failed save does not end the slow state");
         let b = snapshot("b");
         let mut saving =
             Box::pin(bench.keeper.save_snapshot(&b, SnapshotMetadata::default(), UnixMillis(0)));

@@ -33,7 +33,7 @@ pub struct OAuth2Client {
 /// Omits the URL, which may contain a password.
 impl fmt::Debug for OAuth2Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuth2")
+        f.debug_struct("OAuth2Client")
             .field("token_host", &self.token_url.host_str())
             .field("client_id", &self.client_id)
             .finish_non_exhaustive()

@@ -42,7 +42,7 @@ impl SourceLocation {
     /// Returns what is wrong with the text, without passwords.
     pub fn parse(text: &str) -> Result<SourceLocation, BadLocation> {
         if text.is_empty() {
-            return Err(BadLocation("the address is empty".into()));
+            return Err(BadLocation("the URL is empty".into()));
         }
         if let Some(rest) = text.strip_prefix("replay://") {
             return parse_replay(rest);
@@ -53,11 +53,11 @@ impl SourceLocation {
             Some(("file", path)) => Ok(SourceLocation::Path(path.into())),
             Some(("http" | "https", _)) => match Url::parse(text) {
                 Ok(url) if url.has_host() => Ok(SourceLocation::Http(url)),
-                Ok(_) => Err(BadLocation("the address names no host".into())),
-                Err(error) => Err(BadLocation(format!("the address is no URL: {error}"))),
+                Ok(_) => Err(BadLocation("the URL has no host".into())),
+                Err(error) => Err(BadLocation(format!("the URL is invalid: {error}"))),
             },
             Some((scheme, _)) => Err(BadLocation(format!(
-                "addresses begin with http, https, file or replay, not {:?}",
+                "the scheme of the URL must be http, https, file or replay, not {:?}",
                 scheme.chars().take(20).collect::<String>()
             ))),
         }
@@ -131,12 +131,14 @@ fn parse_replay(rest: &str) -> Result<SourceLocation, BadLocation> {
                     .ok()
                     .filter(|speed| (0.001..=100_000.0).contains(speed))
                     .ok_or_else(|| {
-                        BadLocation("speed is a number from 0.001 to 100000, as in speed=10".into())
+                        BadLocation(
+                            "speed must be a number from 0.001 to 100000, as in speed=10".into(),
+                        )
                     })?;
             }
             other => {
                 return Err(BadLocation(format!(
-                    "replay:// knows speed, not {:?}",
+                    "replay:// has only the parameter speed, not {:?}",
                     other.chars().take(20).collect::<String>()
                 )));
             }

@@ -147,15 +147,15 @@ impl IdTable {
                     let kinds = parse_kinds(kind);
                     if kinds.is_empty() {
                         let kinds = IdKind::ALL.map(IdKind::as_str).join(", ");
-                        return fail(line, format!("{kind:?} is none of the kinds {kinds}"));
+                        return fail(line, format!("{kind:?} is not one of the kinds {kinds}"));
                     }
                     for kind in kinds {
                         let of_kind = &mut table.by_kind[kind as usize];
                         of_kind.insert(SmolStr::new(siri), SmolStr::new(gtfs));
                     }
                 }
-                (1, _) => return fail(line, "has to be: kind,siri,gtfs".to_owned()),
-                _ => return fail(line, "needs a kind, SIRI's id and the schedule's".to_owned()),
+                (1, _) => return fail(line, "must be kind,siri,gtfs".to_owned()),
+                _ => return fail(line, "must have a kind, a SIRI id and a GTFS id".to_owned()),
             }
             rows += 1;
             if rows > TABLE_ROWS_MAX {
@@ -216,11 +216,11 @@ mod tests {
     #[test]
     fn a_table_that_cannot_be_read_says_where() {
         for (text, expected) in [
-            (&b"stop,A,1\n"[..], "line 1: has to be: kind,siri,gtfs"),
-            (b"kind,siri,gtfs\nstop,A\n", "line 2: needs a kind, SIRI's id and the schedule's"),
+            (&b"stop,A,1\n"[..], "line 1: must be kind,siri,gtfs"),
+            (b"kind,siri,gtfs\nstop,A\n", "line 2: must have a kind, a SIRI id and a GTFS id"),
             (
                 b"kind,siri,gtfs\nquay,A,1\n",
-                "line 2: \"quay\" is none of the kinds line, journey, stop, operator",
+                "line 2: \"quay\" is not one of the kinds line, journey, stop, operator",
             ),
             (b"kind,siri,gtfs\nstop,\xFF,1\n", "line 2: is not UTF-8"),
         ] {

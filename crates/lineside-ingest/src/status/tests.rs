@@ -31,7 +31,7 @@ fn good(at: i64) -> FeedStatus {
 
 fn failed(mut status: FeedStatus, at: i64) -> FeedStatus {
     let at = UnixMillis::from_seconds(at);
-    let detail = "the answer was 500 Internal Server Error";
+    let detail = "the server returned 500 Internal Server Error";
     status.last_error =
         Some(FetchError::new(FailureCode::Http(500), detail).into_fetch_failure(at));
     status

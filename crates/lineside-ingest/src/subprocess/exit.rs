@@ -12,9 +12,11 @@ pub(super) fn exit_fault(status: ExitStatus) -> Option<String> {
     let signal = status.signal().and_then(|number| Signal::try_from(number).ok());
     Some(match (status.code(), signal) {
         (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(Signal::SIGXFSZ)) => "wrote a file larger than it may".to_owned(),
-        (None, Some(Signal::SIGKILL)) => "was killed, as by a system short of memory".to_owned(),
-        (None, Some(signal)) => format!("was ended by {signal}"),
-        (None, None) => format!("ended as {status}"),
+        (None, Some(Signal::SIGXFSZ)) => "wrote a file larger than allowed".to_owned(),
+        (None, Some(Signal::SIGKILL)) => {
+            "was killed by SIGKILL: the system may have run out of memory".to_owned()
+        }
+        (None, Some(signal)) => format!("was killed by {signal}"),
+        (None, None) => format!("ended with {status}"),
     })
 }

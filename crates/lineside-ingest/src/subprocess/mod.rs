@@ -77,7 +77,7 @@ impl ExternalProgram {
             let path = PathBuf::from(name);
             return match fs::metadata(&path) {
                 Ok(found) if is_program(&found) => Ok(path),
-                Ok(_) => Err(format!("{name:?} may not be executed")),
+                Ok(_) => Err(format!("{name:?} is not executable")),
                 Err(error) => Err(format!("{name:?} cannot be run: {error}")),
             };
         }
@@ -206,7 +206,7 @@ async fn run_in_mode(
         };
     match output {
         Ok((output, _)) if output.is_empty() && !manner.is_lenient => {
-            Err(RunFailure { why: "made nothing".to_owned(), said })
+            Err(RunFailure { why: "produced no output".to_owned(), said })
         }
         Ok((output, fault)) => {
             let took = clock.monotonic().saturating_sub(began);
@@ -232,11 +232,11 @@ fn evaluate_output(
 ) -> Result<(Vec<u8>, Option<String>), String> {
     match ended {
         None if has_ended => Err(format!(
-            "ended, but something that it started held its output open for {timeout:?}"
+            "ended, but a process that it started kept its output open for {timeout:?}"
         )),
         None => Err(format!("did not end within {timeout:?} and was stopped")),
         Some((_, Err(OutputTooLarge))) => Err(output_too_large(output_max)),
-        Some((Err(error), _)) => Err(format!("could not be waited for: {error}")),
+        Some((Err(error), _)) => Err(format!("ended, but its exit status is unknown: {error}")),
         Some((Ok(status), Ok(piped))) => match exit::exit_fault(status) {
             Some(why) if status.code().is_none() || !manner.is_lenient => Err(why),
             fault => Ok((piped, fault)),
@@ -327,7 +327,7 @@ async fn reap_orphans(folder: &Path, leader: Option<Pid>) {
 }
 
 fn output_too_large(max: u64) -> String {
-    format!("made more than {max} bytes")
+    format!("produced more than {max} bytes")
 }
 
 /// The result exceeds the limit.
@@ -380,7 +380,9 @@ impl RunFolder {
     ) -> Result<RunFolder, String> {
         let path =
             program.find_executable().map_err(|why| format!("could not be started: {why}"))?;
-        let cannot = |error: io::Error| format!("cannot be given its input: {error}");
+        let cannot = |error: io::Error| {
+            format!("could not be started: its input cannot be written: {error}")
+        };
         let folder = tempfile::Builder::new().prefix("lineside-").tempdir().map_err(cannot)?;
         let place = RunFolder { folder, path, manner };
         if program.uses_placeholder(INPUT) {
@@ -436,9 +438,10 @@ impl RunFolder {
         // Reading a pipe would never end, and a link leads elsewhere.
         let is_file = |found: fs::Metadata| found.is_file();
         if !fs::symlink_metadata(&path).is_ok_and(is_file) {
-            return Err("left no output file".to_owned());
+            return Err("wrote no output file".to_owned());
         }
-        let cannot = |error: io::Error| format!("left an output file that cannot be read: {error}");
+        let cannot =
+            |error: io::Error| format!("wrote an output file that cannot be read: {error}");
         let mut output = Vec::new();
         let file = fs::File::open(&path).map_err(cannot)?;
         file.take(max.saturating_add(1)).read_to_end(&mut output).map_err(cannot)?;
@@ -455,7 +458,7 @@ async fn run_blocking<T: Send + 'static>(
 ) -> Result<T, String> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => Err(format!("was not run to its end: {error}")),
+        Err(error) => Err(format!("was stopped because of a bug in Lineside: {error}")),
     }
 }
 

@@ -61,7 +61,7 @@ pub struct OutputRedactor(Redactor);
 
 impl fmt::Debug for OutputRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cover").finish_non_exhaustive()
+        f.debug_struct("OutputRedactor").finish_non_exhaustive()
     }
 }
 

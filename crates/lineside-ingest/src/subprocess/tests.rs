@@ -74,21 +74,21 @@ async fn what_fails_says_why() {
     let said = check_fault(run_over(&failing, b"x").await, "ended with exit code 4");
     assert_eq!(said, "line 3: no such stop\n");
     check_fault(run_over(&program(&["kill-me-not"]), b"x").await, "no program \"kill-me-not\"");
-    check_fault(run_over(&program(&["/etc/passwd"]), b"x").await, "may not be executed");
+    check_fault(run_over(&program(&["/etc/passwd"]), b"x").await, "is not executable");
     check_fault(run_over(&program(&["/no/such"]), b"x").await, "cannot be run");
-    check_fault(run_over(&shell("kill -TERM $$"), b"x").await, "ended by SIGTERM");
-    check_fault(run_over(&program(&["true"]), b"x").await, "made nothing");
-    check_fault(run_over(&filing("mkfifo \"$1\""), b"x").await, "left no output file");
+    check_fault(run_over(&shell("kill -TERM $$"), b"x").await, "killed by SIGTERM");
+    check_fault(run_over(&program(&["true"]), b"x").await, "produced no output");
+    check_fault(run_over(&filing("mkfifo \"$1\""), b"x").await, "wrote no output file");
 }
 
 #[tokio::test]
 async fn a_result_beyond_its_bound_is_refused_while_it_comes() {
-    check_fault(run_over(&program(&["yes"]), b"").await, "made more than 1000 bytes");
+    check_fault(run_over(&program(&["yes"]), b"").await, "produced more than 1000 bytes");
     let large = filing("head -c 2000 /dev/zero > \"$1\"");
-    check_fault(run_over(&large, b"").await, "made more than 1000 bytes");
+    check_fault(run_over(&large, b"").await, "produced more than 1000 bytes");
     // A file that would fill the disk ends the process that writes it.
     let failed = run_over(&filing("exec cat /dev/zero > \"$1\""), b"").await;
-    check_fault(failed, "wrote a file larger than it may");
+    check_fault(failed, "wrote a file larger than allowed");
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn a_program_that_has_ended_is_not_blamed_for_what_it_left_behind() {
     let id = fs::read_to_string(&begun).unwrap();
     let id = nix::unistd::Pid::from_raw(id.trim().parse().unwrap());
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
-    check_fault(failed, "ended, but something that it started held its output open");
+    check_fault(failed, "ended, but a process that it started kept its output open");
 }
 
 #[test]
@@ -286,11 +286,11 @@ async fn a_validator_may_leave_a_folder_and_end_as_it_likes() {
     // An empty result is fine, unless a file was requested.
     assert!(judge(&program(&["true"]), Format::Gtfs).await.unwrap().output.is_empty());
     let left = async |script: &str| judge(&filing(script), Format::Gtfs).await.unwrap_err().why;
-    assert_eq!(left("mkdir \"$1\"").await, "left no output file");
+    assert_eq!(left("mkdir \"$1\"").await, "wrote no output file");
     assert_eq!(left("mkdir \"$1\"; exit 7").await, "ended with exit code 7");
-    assert_eq!(left("mkdir \"$1\"; mkfifo \"$1/report.json\"").await, "left no output file");
-    assert_eq!(left("ln -s /etc \"$1\"").await, "left no output file");
-    assert_eq!(left("kill -TERM $$").await, "was ended by SIGTERM");
+    assert_eq!(left("mkdir \"$1\"; mkfifo \"$1/report.json\"").await, "wrote no output file");
+    assert_eq!(left("ln -s /etc \"$1\"").await, "wrote no output file");
+    assert_eq!(left("kill -TERM $$").await, "was killed by SIGTERM");
 }
 
 #[tokio::test]

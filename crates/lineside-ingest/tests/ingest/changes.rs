@@ -293,7 +293,7 @@ async fn a_poll_at_once_keeps_to_the_rate() {
     until("it was asked", || fetches("f") == 2).await;
     let next = ingest.find_feed("limited").unwrap().status().next_poll;
     let Err(PollRefused::NoRoom(wait)) = ingest.poll_now("limited").await else {
-        panic!("the rate leaves no room");
+        panic!("the poll is not refused");
     };
     assert!(wait > Duration::from_secs(3_000) && wait <= Duration::from_secs(3_600), "{wait:?}");
     assert_eq!(fetches("limited"), 1);

@@ -106,7 +106,7 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
     .await;
     let error = error().unwrap();
     assert_eq!(error.code, FailureCode::Convert);
-    assert!(error.detail.contains("others took every place"), "{}", error.detail);
+    assert!(error.detail.contains("all converter slots were in use"), "{}", error.detail);
     let plain = ingest.find_feed("plain").unwrap();
     let polls = plain.status().fetches;
     until("nobody else waits", || {

@@ -123,12 +123,12 @@ fn what_would_say_something_else_begins_a_new_life() {
         kept.restore_network(ids, dataset, 1).map(|continued| continued.epoch())
     };
     assert_eq!(restore(&ids, dataset_now.clone()), Ok(world.network.epoch()));
-    assert_eq!(restore(&ids[..3], dataset_now.clone()), Err("its feeds are others now"));
+    assert_eq!(restore(&ids[..3], dataset_now.clone()), Err("its feeds have changed"));
     let swapped: Vec<_> = ids.iter().rev().cloned().collect();
-    assert_eq!(restore(&swapped, dataset_now), Err("its feeds are others now"));
+    assert_eq!(restore(&swapped, dataset_now), Err("its feeds have changed"));
     assert_eq!(restore(&ids, None), Err("its schedule is missing"));
     let other = restore(&ids, Some(dataset(1)));
-    assert_eq!(other, Err("it would say something else than before"));
+    assert_eq!(other, Err("its restored records differ from the saved ones"));
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn query(text: &str) -> StopQuery {
 #[tokio::test]
 async fn stops_are_found_by_name_box_and_nearness() {
     let (ingest, _dir) = ingest().await;
-    assert_eq!(ingest.feeds()[0].status().reason, "answers, with fresh data");
+    assert_eq!(ingest.feeds()[0].status().reason, "responds with fresh data");
     assert_eq!(ids(&ingest.search_stops(&query("nord bass"))), ["B"]);
     assert_eq!(ids(&ingest.search_stops(&query("DOCKS east"))), ["D"]);
     // The station is found instead of its platforms.

@@ -342,7 +342,7 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     let error = ingest.find_feed("siri").unwrap().status().last_error.clone().unwrap();
     assert_eq!(
         (error.detail.as_str(), error.status),
-        ("the producer refuses: No such user ***", Some(500))
+        ("the producer refused the request: No such user ***", Some(500))
     );
     let unwell = |body: &str| http("500 Internal Server Error", &[], body.as_bytes());
     upstream.set(Answer::Bytes(unwell("<html>No luck</html>")));
@@ -359,7 +359,10 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     upstream.set(Answer::Bytes(ok(&refused)));
     until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Refused).await;
     let error = ingest.find_feed("siri").unwrap().status().last_error.clone().unwrap();
-    assert_eq!(error.detail, "the producer refuses: AccessNotAllowedError: Closed to ***");
+    assert_eq!(
+        error.detail,
+        "the producer refused the request: AccessNotAllowedError: Closed to ***"
+    );
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     assert_eq!(trips(&ingest), ["K"], "the last good answer stays");
     ingest.shut_down().await;

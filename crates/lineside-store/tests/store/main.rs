@@ -63,7 +63,7 @@ fn poll(at: UnixMillis, failed: bool) -> PollRecord {
         bytes: 2_000,
         outcome: if failed { "http_500".into() } else { "new".into() },
         failure: failed.then(|| PollFailure {
-            words: "the answer was 500 Internal Server Error".to_owned(),
+            words: "the server returned 500 Internal Server Error".to_owned(),
             phase: Some(FetchPhase::Wait),
             status: Some(500),
             head: Some("<h1>Oops</h1>".to_owned()),

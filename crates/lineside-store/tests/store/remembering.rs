@@ -18,7 +18,7 @@ fn tell(archive: &dyn PollArchive) {
         let failed = minute % 10 == 9;
         archive.record_poll(&feed("city"), poll(at, failed));
         match minute % 10 {
-            0 => archive.begin_state(&feed("city"), FeedState::Ok, "answers, with fresh data", at),
+            0 => archive.begin_state(&feed("city"), FeedState::Ok, "responds with fresh data", at),
             9 => archive.begin_state(&feed("city"), FeedState::Stale, "http_500: no", at),
             _ => {}
         }

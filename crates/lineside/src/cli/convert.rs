@@ -186,6 +186,6 @@ mod tests {
         else {
             panic!("it cannot be read")
         };
-        assert!(reason.ends_with("line 1: has to be: kind,siri,gtfs"), "{reason}");
+        assert!(reason.ends_with("line 1: must be kind,siri,gtfs"), "{reason}");
     }
 }

@@ -368,10 +368,10 @@ mod tests {
              target_url: http://x/\n    type: s3\n  - identifier: b\n    target_url: http://x/\n    \
              ttl: soon\n  - identifier: c\n    bucket: x\n  - identifier: d\n  - 3\n",
             &[
-                "proxy-config.yml line 2, feeds[0].identifier: the feed id \"é\" may only hold \
+                "proxy-config.yml line 2, feeds[0].identifier: the feed id \"é\" may only contain \
                  letters, digits, '.', '_' and '-'",
-                "proxy-config.yml line 3, feeds[0].target_url: addresses begin with http, https, file or \
-                 replay, not \"ftp\"",
+                "proxy-config.yml line 3, feeds[0].target_url: the scheme of the URL must be http, https, \
+                 file or replay, not \"ftp\"",
                 "proxy-config.yml line 9, feeds[2].ttl: expected a whole number of seconds",
                 "proxy-config.yml line 10, feeds[3]: missing key `target_url`",
                 "proxy-config.yml line 12, feeds[4]: missing key `target_url`",

@@ -358,11 +358,11 @@ pub(super) mod tests {
             ("ended with exit code 2", "no memory\n")
         );
         assert_eq!(interpret_output("line 3", Some("ended"), " ").unwrap_err().said, "line 3");
-        let not = ProgramError { why: "made nothing".to_owned(), said: "a".to_owned() };
+        let not = ProgramError { why: "produced no output".to_owned(), said: "a".to_owned() };
         let failed =
             interpret_run(Err(not), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
                 .unwrap_err();
-        assert_eq!((failed.why.as_str(), failed.at), ("made nothing", 12));
+        assert_eq!((failed.why.as_str(), failed.at), ("produced no output", 12));
     }
 
     #[test]

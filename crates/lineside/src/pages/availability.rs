@@ -347,7 +347,7 @@ mod tests {
                 bytes: 9,
                 outcome: if failed { "http_502".into() } else { "new".into() },
                 failure: failed.then(|| PollFailure {
-                    words: "the answer was <502>".to_owned(),
+                    words: "the server returned <502>".to_owned(),
                     phase: Some(FetchPhase::Wait),
                     status: Some(502),
                     head: Some("<h1>Bad</h1>".to_owned()),
@@ -366,7 +366,10 @@ mod tests {
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
         assert_eq!((n_drawn("bad"), n_drawn("warn")), (2, 2), "{text}");
         assert_eq!(text.matches("fresh for 9 minutes, last good data for 60 seconds").count(), 2);
-        assert!(text.contains("<strong>http_502</strong>: the answer was &lt;502&gt;"), "{text}");
+        assert!(
+            text.contains("<strong>http_502</strong>: the server returned &lt;502&gt;"),
+            "{text}"
+        );
         assert!(
             text.contains("(waiting for a reply, after 1.5 s, 9 bytes received)")
                 && text.contains("&lt;h1&gt;Bad")

@@ -189,7 +189,7 @@ async fn download_url(
 
 /// Returns the reason why an address could not be fetched, for the visitor.
 fn fetch_failure(detail: &str) -> String {
-    let detail = detail.strip_prefix("not asked: ").unwrap_or(detail);
+    let detail = detail.strip_prefix("not requested: ").unwrap_or(detail);
     format!("it could not be fetched: {detail}")
 }
 
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn why_nothing_was_fetched_is_said_once() {
-        let told = fetch_failure("not asked: the host is not on the public internet");
+        let told = fetch_failure("not requested: the host is not on the public internet");
         assert_eq!(told, "it could not be fetched: the host is not on the public internet");
         assert_eq!(fetch_failure("no answer"), "it could not be fetched: no answer");
     }
@@ -329,7 +329,7 @@ mod tests {
         let bound = told("ended with exit code 3", said, "gtfs.zip");
         assert_eq!(bound, "it would take about 9GiB of memory, and visitors.memory allows 4GiB");
         let bound =
-            told("was ended by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
+            told("was killed by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
         assert!(bound.contains("visitors.memory allows, which is 4GiB"), "{bound}");
         let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
         assert_eq!(broken, "looking at it broke off: it did not end within 120s and was stopped");

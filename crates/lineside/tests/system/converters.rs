@@ -136,7 +136,7 @@ async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_st
     assert_eq!(error["first_bytes"], "Traceback: much\nno such column: delay\n");
     let delays = get_json(&format!("{url}/api/v1/feeds/delays")).await;
     let detail = delays["last_error"]["detail"].as_str().unwrap();
-    assert!(detail.contains("to gtfs-rt made cannot be used: "), "{detail}");
+    assert!(detail.contains("to gtfs-rt cannot be used: "), "{detail}");
     let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
     assert!(page.contains("Traceback: much") && page.contains(says), "{page}");
 

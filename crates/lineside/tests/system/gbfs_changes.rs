@@ -159,7 +159,8 @@ async fn what_fails_of_a_system_is_told_by_its_state_and_remembered() {
     assert!(page.contains("1 of 2 files: status"), "{page}");
     let past = async || {
         let past = get_json(&format!("{catalog}/availability")).await.to_string();
-        let is_told = past.contains("status: the answer was 500") && past.contains("1 of 2 files");
+        let is_told =
+            past.contains("status: the server returned 500") && past.contains("1 of 2 files");
         is_told.then_some(())
     };
     until("the poll that failed is remembered with its file", past).await;
@@ -250,7 +251,7 @@ async fn a_discovery_file_leads_nobody_into_a_private_network() {
     let catalog = format!("{}/api/v1/feeds/bikes", server.url);
     let refused = async || {
         let feed = get_json(&catalog).await;
-        feed["reason"].as_str()?.contains("named: connect: not asked").then_some(feed)
+        feed["reason"].as_str()?.contains("named: connect: not requested").then_some(feed)
     };
     let feed = until("what a name leads to is refused with the reason", refused).await;
     assert!(feed["reason"].as_str().unwrap().contains("not on the public internet"), "{feed}");

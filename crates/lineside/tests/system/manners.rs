@@ -196,7 +196,7 @@ async fn a_client_that_gets_no_token_says_so_and_shows_no_secret() {
     let (running, url) =
         server(&feed("f", &producer.url("/f"), &oauth2(&producer, "wr0ng-secret"))).await;
     let feed = until_feed(&url, "f", |feed| feed["state"] == "failing").await;
-    let told = "no token from 127.0.0.1: the answer was 401 Unauthorized, invalid_client";
+    let told = "cannot get an access token from 127.0.0.1: the server returned 401 Unauthorized, invalid_client";
     assert_eq!(feed["last_error"]["detail"], told, "{feed}");
     let page = get(&format!("{url}/feeds/f")).await.text().await.unwrap();
     assert!(page.contains(told) && !page.contains("wr0ng-secret"));

@@ -180,7 +180,7 @@ async fn whatever_a_validator_does_is_told_and_holds_up_nobody() {
     for (name, why) in [
         ("crash", "ended with exit code 4"),
         ("hangs", "did not end within 1s and was stopped"),
-        ("large", "made more than 33554432 bytes"),
+        ("large", "produced more than 33554432 bytes"),
         ("missing", "could not be started: there is no program \"no such program\""),
     ] {
         let it = of(&report, name);

@@ -96,7 +96,7 @@ impl HandoffNetwork {
         let epoch = self.epoch();
         let HandoffNetwork { network, feeds: kept } = self;
         if !kept.iter().map(|kept| &*kept.feed.id).eq(feeds.iter().map(FeedId::as_str)) {
-            return Err("its feeds are others now");
+            return Err("its feeds have changed");
         }
         if dataset.is_some() != network.dataset_at.is_some() {
             return Err("its schedule is missing");
@@ -120,7 +120,7 @@ impl HandoffNetwork {
             cache: Default::default(),
         };
         if digest_records(&state)[..] != network.digest[..] {
-            return Err("it would say something else than before");
+            return Err("its restored records differ from the saved ones");
         }
         Ok(ResumedNetwork { epoch, state, workings, links })
     }
@@ -190,7 +190,7 @@ fn restore_slice(
     links: &mut TripLinks,
 ) -> Result<FeedSlice, Reason> {
     let form = kept.feed;
-    let state = FeedState::parse(&form.state).ok_or("a feed's state is unknown here")?;
+    let state = FeedState::parse(&form.state).ok_or("a feed has an unknown state")?;
     let record = FeedRecord {
         state,
         reason: form.reason,
@@ -201,9 +201,9 @@ fn restore_slice(
     let header = form.header.map(FeedHeader::decode).transpose();
     working
         .restore_handoff(form.message_time, kept.chunks, links)
-        .map_err(|_| "a record is unknown here")?;
+        .map_err(|_| "a record cannot be decoded")?;
     Ok(FeedSlice {
-        header: header.map_err(|_| "a message's header is unknown here")?,
+        header: header.map_err(|_| "a message header cannot be decoded")?,
         timestamp: form.timestamp,
         tables: working.build_tables(&FeedTables::default()),
         others: working.take_changed_others().unwrap_or_default(),

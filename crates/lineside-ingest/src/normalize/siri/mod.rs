@@ -323,7 +323,7 @@ impl NormalizedMessage {
         let said: Vec<&str> =
             parts.into_iter().flatten().filter_map(|part| part.as_deref()).collect();
         self.refusals.push(match said.is_empty() {
-            true => "the producer says that it failed, and not why".to_owned(),
+            true => "the producer reports a failure without a reason".to_owned(),
             false => said.join(": "),
         });
     }
@@ -342,7 +342,7 @@ impl NormalizedMessage {
     /// Counts the journeys with extra calls that are incomplete because there is no schedule with the other calls.
     fn count_cut_journeys(&mut self) {
         for it in self.entities.iter().filter(|it| !it.extra_calls.is_empty()) {
-            let why = "no schedule is there to take the calls from that are not told";
+            let why = "there is no schedule with the other calls";
             self.losses.record_dropped("ExtraCall", why, Some(&it.entity.id));
         }
     }
@@ -365,7 +365,7 @@ impl NormalizedMessage {
                 let is_known =
                     known.is_some_and(|known| known.iter().any(|it| it.may_be_same_trip(&trip)));
                 if is_known {
-                    let why = "the journey's estimated timetable tells of it";
+                    let why = "the journey's estimated timetable contains it";
                     let n_visits = it.visit_names().count() as u64;
                     losses.record_dropped_many("MonitoredStopVisit", why, n_visits);
                 }
@@ -383,7 +383,7 @@ impl NormalizedMessage {
         self.entities.retain(|it| {
             let is_last = known.insert(SmolStr::new(&it.entity.id));
             if !is_last {
-                let detail = "is in the message twice; the later one counts";
+                let detail = "is in the message twice; the later one is used";
                 let problem = Problem::new("entity", "duplicate_id", detail);
                 problems.push(problem.with_value(&it.entity.id));
             }
@@ -400,7 +400,8 @@ impl NormalizedMessage {
             if known.insert(SmolStr::new(&it.entity.id)) {
                 continue;
             }
-            let detail = "is in the message twice; both are kept, and the later one counts";
+            let detail =
+                "is in the message twice; both are kept, and the later one takes precedence";
             let problem = Problem::new("entity", "duplicate_id", detail);
             self.problems.push(problem.with_value(&it.entity.id));
             loop {

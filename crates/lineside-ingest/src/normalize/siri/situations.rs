@@ -153,7 +153,7 @@ fn list_selectors(
     }
     losses.record_dropped_many(
         "Affects",
-        "an alert is about 1,000 things at most",
+        "an alert has at most 1,000 informed entities",
         selectors.n_beyond,
     );
     selectors.found

@@ -197,7 +197,7 @@ pub(in crate::poll::siri) mod tests {
         assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
         let Some(MessagePayload::ServiceRequest(request)) = message.payloads.into_iter().next()
         else {
-            panic!("no request of a service")
+            panic!("the message is not a ServiceRequest")
         };
         request
     }
@@ -281,7 +281,7 @@ pub(in crate::poll::siri) mod tests {
         let SourceRequest::Parameter("requestorId", name) = request_for_source(whole) else {
             panic!()
         };
-        assert_eq!(name, "opendata", "who is told all needs no other name");
+        assert_eq!(name, "opendata", "full answers need no session name");
         let changes = SiriSource {
             answers: Some(SiriAnswers::Changes),
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)

@@ -186,7 +186,10 @@ impl FeedPoller {
             Ok(SubscriptionEvent::from_check_status(&decode_siri(&body.bytes, &zone, &config)?.0))
         });
         let Some(word) = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))? else {
-            return Err(FetchError::new(FailureCode::Decode, "the answer is SIRI, but no status"));
+            return Err(FetchError::new(
+                FailureCode::Decode,
+                "the response is SIRI, but not a CheckStatusResponse",
+            ));
         };
         match word {
             SubscriptionEvent::Alive(started) if !self.siri.subscription.has_restarted(started) => {
@@ -219,12 +222,11 @@ impl FeedPoller {
             // A silent producer may have lost data, so a full refresh is needed.
             self.siri.subscription = self.siri.subscription.to_abandoned();
             self.siri.subscription.is_doubted = true;
-            let detail = "nothing was heard of the subscription";
+            let detail = "no message of the subscription arrived in time";
             self.record_failure(FetchError::new(FailureCode::Timeout, detail)).await;
         }
         let Some(address) = self.inbox_address() else {
-            let detail = "producers bring news to server.public_url, which the configuration does \
-                          not name";
+            let detail = "the subscription needs server.public_url, which is not configured";
             return Err(FetchError::new(FailureCode::Connect, detail));
         };
         let config = self.feed.shared_config().clone();
@@ -343,7 +345,7 @@ impl FeedPoller {
             }
             SubscriptionEvent::OtherOver => {
                 // Accepted without effect; logged for an operator who meant this feed's subscription.
-                tracing::info!(feed = %self.feed.snapshot_key(), "the producer has ended another subscription than this feed's");
+                tracing::info!(feed = %self.feed.snapshot_key(), "the producer ended a subscription that is not this feed's");
                 return;
             }
         };

@@ -205,7 +205,7 @@ async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_an
     until_failed(&feed, FailureCode::Timeout).await;
     until("it is asked again", has_agreed(&feed, 2)).await;
     let error = feed.status().last_error.clone().unwrap();
-    assert_eq!(error.detail, "nothing was heard of the subscription");
+    assert_eq!(error.detail, "no message of the subscription arrived in time");
     let inbox = feed.inbox().unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     until("it is well", || feed.status().state == FeedState::Ok).await;

@@ -176,7 +176,7 @@ async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
     let problems = feed.status().problems.clone();
     let problem =
         problems.retained_problems().iter().find(|it| it.code == "subscription_refused").unwrap();
-    assert_eq!(problem.value.as_deref(), Some("lineside-siri-vm: it does not say why"));
+    assert_eq!(problem.value.as_deref(), Some("lineside-siri-vm: the producer gives no reason"));
     ingest.shut_down().await;
 }
 

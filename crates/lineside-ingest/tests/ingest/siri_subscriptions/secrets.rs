@@ -112,7 +112,7 @@ async fn a_subscription_that_is_refused_is_told_without_its_key() {
     let feed = ingest.find_feed("siri").unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
-    let detail = "the producer refuses the subscription: Not you, ***, at siri?key=***";
+    let detail = "the producer refused the subscription: Not you, ***, at siri?key=***";
     assert_eq!(error.detail, detail);
     let part = AGREED.replace(
         "</SubscriptionResponse>",

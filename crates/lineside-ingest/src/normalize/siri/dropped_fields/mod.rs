@@ -14,10 +14,10 @@ use smol_str::SmolStr;
 /// Reasons for dropping elements.
 const NO_FIELD: &str = "GTFS-Realtime has no field for it";
 const SCHEDULE: &str = "the schedule has it";
-const NO_SCHEDULE: &str = "no schedule is there that numbers the calls";
-const EXCHANGE: &str = "it is about the exchange of messages";
-const TIMETABLES: &str = "estimated timetables tell of calls";
-const TAKEN_BACK: &str = "what is taken back is left out";
+const NO_SCHEDULE: &str = "there is no schedule with stop sequences";
+const EXCHANGE: &str = "it describes the message exchange, not the data";
+const TIMETABLES: &str = "estimated timetables contain the calls";
+const TAKEN_BACK: &str = "cancelled items are dropped";
 
 /// Counts the elements of a message that are in no entity. `zone` is the time zone of the schedule, if there is one.
 pub(super) fn count_dropped_fields(
@@ -31,7 +31,7 @@ pub(super) fn count_dropped_fields(
         match payload {
             MessagePayload::Fault(_) => losses.record_dropped("Fault", EXCHANGE, None),
             MessagePayload::Other(name) => {
-                losses.record_dropped(name.to_string(), "it is not read", None)
+                losses.record_dropped(name.to_string(), "Lineside does not read it", None)
             }
             _ => {}
         }
@@ -543,16 +543,14 @@ fn drop_reason(place: EnclosingElement, element: &str) -> &'static str {
         (EnclosingElement::Ride | EnclosingElement::NextCall, _) if is_call_element(element) => {
             TIMETABLES
         }
-        (_, "SituationRef") => "alerts name what they are about",
+        (_, "SituationRef") => "alerts list the trips that they affect",
         (
             EnclosingElement::Call
             | EnclosingElement::MonitoredCall
             | EnclosingElement::VehicleCall,
             "PredictionInaccurate",
-        ) => "an uncertainty would have to be a number of seconds",
-        (EnclosingElement::Network, "NetworkRef") => {
-            "only its producer knows which network it names"
-        }
+        ) => "GTFS-Realtime needs the uncertainty in seconds",
+        (EnclosingElement::Network, "NetworkRef") => "an alert cannot refer to a network",
         (
             EnclosingElement::JourneyOf | EnclosingElement::Line | EnclosingElement::StopsOf,
             "RouteRef",

@@ -26,15 +26,15 @@ use super::{
     NO_FIELD, NO_SCHEDULE, SCHEDULE,
 };
 
-const ANOTHER_NAME: &str = "another name of the same counts";
-const ONE_TEXT: &str = "there is room for one text";
-const TOLD: &str = "what is said later or elsewhere of the same counts";
-const SURER: &str = "a surer time is there";
-const BY_TIMES: &str = "its times say it";
-const NO_TERM: &str = "GTFS-Realtime has no such term";
-const ONE_TERM: &str = "there is room for one term, and the gravest or first counts";
-const NO_STOP: &str = "it names no stop";
-const NO_TIMES: &str = "no call of it tells a time";
+const ANOTHER_NAME: &str = "another id of the same item is used";
+const ONE_TEXT: &str = "GTFS-Realtime allows only one text";
+const TOLD: &str = "a later or more specific value is used";
+const SURER: &str = "a more certain time is used";
+const BY_TIMES: &str = "its times already express it";
+const NO_TERM: &str = "GTFS-Realtime has no equivalent value";
+const ONE_TERM: &str = "GTFS-Realtime allows one value: the most severe or first one";
+const NO_STOP: &str = "it has no stop";
+const NO_TIMES: &str = "none of its calls has a time";
 
 /// Counts dropped values of an item with this id.
 struct ShadowCounter<'a, 'l> {
@@ -157,12 +157,12 @@ fn count_in_names(journey: &VehicleJourney, of: &mut ShadowCounter<'_, '_>) {
     let day = framed.filter(|it| it.data_frame_ref.is_some());
     of.record_if_dropped(
         "DataFrameRef",
-        "it is no date",
+        "it is not a date",
         day.is_some_and(|it| framed_date(it).is_none()),
     );
     let named = journey.direction_ref.as_deref();
     let is_lost = named.is_some_and(|it| parse_direction(it).is_none());
-    of.record_if_dropped("DirectionRef", "GTFS knows the directions 0 and 1 alone", is_lost);
+    of.record_if_dropped("DirectionRef", "GTFS has only the directions 0 and 1", is_lost);
 }
 
 /// Counts a start time, which is mapped only for frequency-based runs and extra journeys.
@@ -417,7 +417,7 @@ fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionRep
     let links = situation.info_links.iter();
     let links = links.chain(textual_contents(situation).flat_map(|it| &it.info_links));
     for _ in links.filter(|link| link.uri.is_some()).skip(1) {
-        of.record_if_dropped("InfoLink", "an alert has one address", true);
+        of.record_if_dropped("InfoLink", "an alert has only one URL", true);
     }
     let own = [
         &situation.reason_names,
@@ -442,7 +442,7 @@ fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionRep
     let speaks = texts.any(|text| text.lang.is_none() && !text.value.is_empty());
     of.record_if_dropped(
         "Language",
-        "its texts say theirs",
+        "its texts have their own languages",
         situation.language.is_some() && !speaks,
     );
     let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
@@ -509,7 +509,7 @@ fn count_in_affects(affects: &Affects, of: &mut ShadowCounter<'_, '_>) {
         let day = framed.filter(|it| it.data_frame_ref.is_some());
         of.record_if_dropped(
             "DataFrameRef",
-            "it is no date",
+            "it is not a date",
             day.is_some_and(|it| framed_date(it).is_none()),
         );
         let mut refs =
@@ -517,7 +517,7 @@ fn count_in_affects(affects: &Affects, of: &mut ShadowCounter<'_, '_>) {
         let is_unnamed = day.is_some_and(|it| it.dated_vehicle_journey_ref.is_none());
         of.record_if_dropped(
             "DataFrameRef",
-            "it is the day of no journey",
+            "it has a date but no journey",
             is_unnamed && refs.next().is_none(),
         );
     }
@@ -541,14 +541,14 @@ fn count_in_line(line: &AffectedLine, of: &mut ShadowCounter<'_, '_>) {
     if line.line_ref.is_none() {
         return of.record_if_dropped(
             "AffectedLine",
-            "it names no line",
+            "it has no line",
             *line != AffectedLine::default(),
         );
     }
     let is_told = affected_directions(line) != [None];
     for named in &line.directions {
         let is_there = named.direction_ref.is_some();
-        of.record_if_dropped("DirectionRef", "both directions count as none", is_there && !is_told);
+        of.record_if_dropped("DirectionRef", "all directions are affected", is_there && !is_told);
     }
     let of_routes = line.routes.iter().flat_map(|route| &route.stop_points);
     line.stop_points.iter().chain(of_routes).for_each(|stop| count_in_stop(stop, of));

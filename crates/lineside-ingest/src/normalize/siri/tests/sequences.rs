@@ -155,6 +155,6 @@ fn a_number_is_lost_because_no_schedule_is_there() {
         };
         [of("VisitNumber"), of("Order")]
     };
-    assert_eq!(why(None), ["no schedule is there that numbers the calls"; 2]);
+    assert_eq!(why(None), ["there is no schedule with stop sequences"; 2]);
     assert_eq!(why(Some(&timetable())), ["the schedule has it"; 2]);
 }

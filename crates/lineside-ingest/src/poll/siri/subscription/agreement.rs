@@ -32,11 +32,11 @@ impl SubscriptionRefusal {
     pub(super) fn to_failure(&self, shown: impl Fn(&str) -> String) -> FetchError {
         match self {
             SubscriptionRefusal::Refused(said) => {
-                let detail = format!("the producer refuses the subscription: {}", shown(said));
+                let detail = format!("the producer refused the subscription: {}", shown(said));
                 FetchError::new(FailureCode::Refused, detail)
             }
             SubscriptionRefusal::NoAnswer => {
-                let detail = "the answer to a request for a subscription is none";
+                let detail = "the response is SIRI, but not a SubscriptionResponse";
                 FetchError::new(FailureCode::Decode, detail)
             }
         }
@@ -74,7 +74,7 @@ impl SubscriptionAgreement {
             if status.status == Some(false) {
                 let said = status.error_condition.as_ref();
                 let said = said.and_then(|it| it.text.as_deref().or(it.description.as_deref()));
-                refused.push((status, said.unwrap_or("it does not say why")));
+                refused.push((status, said.unwrap_or("the producer gives no reason")));
             } else if let Some(until) = status.valid_until {
                 self.valid_until = Some(self.valid_until.map_or(until, |known| known.min(until)));
             }
@@ -132,7 +132,7 @@ mod tests {
         let refused = response(&[REFUSED, REFUSED], "").unwrap_err();
         let failure = refused.to_failure(str::to_uppercase);
         assert_eq!(failure.code, FailureCode::Refused);
-        assert_eq!(failure.detail, "the producer refuses the subscription: FULL");
+        assert_eq!(failure.detail, "the producer refused the subscription: FULL");
         let failure = agreement("").unwrap_err().to_failure(str::to_uppercase);
         assert_eq!(failure.code, FailureCode::Decode);
     }

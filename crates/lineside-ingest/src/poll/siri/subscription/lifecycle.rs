@@ -222,7 +222,7 @@ impl SiriSubscription {
     pub(in crate::poll::siri) fn problems(&self) -> Problems {
         let mut problems = Problems::new();
         for said in &self.refused {
-            let detail = "the producer refuses a part of the subscription";
+            let detail = "the producer refused a part of the subscription";
             let problem = Problem::new("subscription", "subscription_refused", detail);
             problems.push(problem.with_value(said));
         }
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(
             quiet.next_action(at(10)),
             SubscriptionAction::Subscription,
-            "somebody wants it asked anew"
+            "a poll on request renews the subscription"
         );
         for asked in [130, 260, 390, 520] {
             assert_eq!(quiet.next_request_wait(at(asked)), Some(Duration::ZERO));
@@ -369,6 +369,6 @@ mod tests {
         assert_eq!(told.next_action(150 * SECOND), SubscriptionAction::Supply);
         told.supply.is_due = true;
         assert_eq!(told.next_action(300 * SECOND), SubscriptionAction::Subscription);
-        assert!(!told.supply.is_due, "all there is comes anyway");
+        assert!(!told.supply.is_due, "a new subscription delivers all data");
     }
 }
