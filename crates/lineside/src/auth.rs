@@ -19,13 +19,13 @@ use crate::token::{TokenError, TokenVerifier};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AccessDenied {
     /// A token is missing or invalid.
-    #[error("a valid token is needed")]
+    #[error("a valid token is required")]
     Unauthorized,
     /// The token has expired; a new one may be valid.
     #[error("the token has expired")]
     Expired,
     /// The client has no permission.
-    #[error("not for this client")]
+    #[error("this client has no permission")]
     Forbidden,
 }
 

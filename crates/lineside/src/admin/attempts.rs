@@ -67,7 +67,7 @@ mod tests {
         while attempts.check_address(from, now).is_ok() {
             attempts.count_failure(from, now);
             failed += 1;
-            assert!(failed < 1_000, "nothing ends it");
+            assert!(failed < 1_000, "the address is never blocked");
         }
         failed
     }
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(attempts.0.lock().len(), ADDRESSES_MAX);
         assert!(
             attempts.check_address(blocked, NOW).is_err(),
-            "who owes most is remembered longest"
+            "the blocked address is evicted last"
         );
     }
 }

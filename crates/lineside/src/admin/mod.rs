@@ -94,7 +94,7 @@ impl AdminAuth {
             return Ok(());
         }
         self.key_attempts.count_failure(address, now);
-        tracing::warn!(%address, "a wrong key of [api] was shown");
+        tracing::warn!(%address, "a request has a wrong [api] key");
         Err(TokenRejection::Wrong)
     }
 
@@ -114,7 +114,7 @@ impl AdminAuth {
             return Ok(());
         }
         self.attempts.count_failure(address, now);
-        tracing::warn!(%address, "somebody showed a token that is not the admin's");
+        tracing::warn!(%address, "a request has a wrong admin token");
         Err(TokenRejection::Wrong)
     }
 
@@ -158,7 +158,7 @@ pub(crate) fn warn_if_short(name: &str, secret: &Secret) {
 
 impl fmt::Debug for AdminAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admin").field("made", &self.made).finish_non_exhaustive()
+        f.debug_struct("AdminAuth").field("made", &self.made).finish_non_exhaustive()
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(
             admin.check_token("x", ADDRESS),
             Err(TokenRejection::Wrong),
-            "that is another count"
+            "tokens and keys are counted separately"
         );
         clock.advance(wait);
         assert_eq!(check("the key"), Ok(()));

@@ -12,12 +12,12 @@ pub(super) type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
 
 pub(super) fn hash_secret(secret: &str) -> Fingerprint {
     let hash = digest::digest(&digest::SHA256, secret.as_bytes());
-    hash.as_ref().try_into().expect("SHA-256 has as many bytes as it says")
+    hash.as_ref().try_into().expect("a SHA-256 hash has a fixed length")
 }
 
 /// Returns an unguessable text of letters, digits, `-` and `_`.
 pub(crate) fn random_secret() -> String {
     let mut bytes = [0; RANDOM_BYTES];
-    rand::fill(&mut bytes).expect("the system gives random bytes once it has started");
+    rand::fill(&mut bytes).expect("the system has random bytes after boot");
     URL_SAFE_NO_PAD.encode(bytes)
 }

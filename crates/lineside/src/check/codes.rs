@@ -21,7 +21,7 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "duplicate_in_timetable",
-        "Two objects have the same key in a timetable, which uses the first only; give each an id of its own.",
+        "A timetable has two objects with the same key and uses only the first; give each its own id.",
     ),
     (
         "entity_too_large",
@@ -67,7 +67,7 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "journey_of_the_day_before",
-        "A journey begins on the day before its operating day, which GTFS cannot say, and is left out of timetables; put it on the day on which it begins.",
+        "A journey begins on the day before its operating day, which GTFS cannot express, and is left out of timetables; assign it to the day on which it begins.",
     ),
     (
         "journey_of_windows",
@@ -93,14 +93,14 @@ static DECODERS: &[(&str, &str)] = &[
         "missing_name",
         "A stop has no name, so its id is shown instead; give its Quay, its StopPlace or its ScheduledStopPoint a Name.",
     ),
-    ("missing_required_field", "A field is missing that readers need; fill it in."),
+    ("missing_required_field", "A field that readers need is missing; fill it in."),
     (
         "missing_timezone",
         "No frame has a time zone, so times were read as UTC; write it in the default locale.",
     ),
     (
         "missing_url",
-        "Neither the organisation nor the operator or the line has a `Url`, which GTFS requires; add one to the contact details.",
+        "The organisation, the operator and the line have no `Url`, which GTFS requires; add one to the contact details.",
     ),
     ("not_netex", "A file is not a NeTEx publication and was ignored; remove it from the archive."),
     ("stop_without_location", "A stop has no coordinates, so it is not on maps; add them."),
@@ -115,19 +115,19 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "too_many_pages",
-        "An answer has more pages than Lineside requests in a row, and the rest is missing; make the pages larger.",
+        "A response has more pages than Lineside requests in a row, and the rest is missing; make the pages larger.",
     ),
     (
         "unexpected_enum_value",
-        "A value is not one of those in the specification, so readers ignore it; write one of the list.",
+        "A value is not in the specification's list, so readers ignore it; use a value of the list.",
     ),
     (
         "unknown_transport_mode",
-        "The mode of transport of a line is unknown, so it counts as a bus; write one of the specification's modes.",
+        "The transport mode of a line is unknown, so the line counts as a bus; use a mode of the specification.",
     ),
     (
         "unmatched_passing_time",
-        "A journey has a time at a point that is not in its pattern, and is left out of timetables; refer to the points of the pattern.",
+        "A journey has a time at a point that is not in its pattern, and is left out of timetables; use points of the pattern.",
     ),
     (
         UNREADABLE_FILE,
@@ -183,8 +183,8 @@ pub(crate) fn ensure_known_codes(codes: &[String]) -> Result<(), String> {
         return Ok(());
     };
     Err(match find_nearest(code, all_codes()) {
-        Some(known) => format!("no report has the code {code:?}; did you mean {known:?}?"),
-        None => format!("no report has the code {code:?}; docs/rules lists those that there are"),
+        Some(known) => format!("unknown code {code:?}; did you mean {known:?}?"),
+        None => format!("unknown code {code:?}; docs/rules lists all codes"),
     })
 }
 
@@ -199,10 +199,7 @@ mod tests {
         assert_eq!(check("E001"), Ok(()));
         assert_eq!(check("invalid_entity"), Ok(()));
         let told = check("unkown_colum").unwrap_err();
-        assert_eq!(
-            told,
-            "no report has the code \"unkown_colum\"; did you mean \"unknown_column\"?"
-        );
+        assert_eq!(told, "unknown code \"unkown_colum\"; did you mean \"unknown_column\"?");
         for far in ["drivers", "", "x"] {
             let told = check(far).unwrap_err();
             assert!(told.contains(&format!("{far:?}")) && !told.contains("did you mean"), "{told}");
@@ -216,7 +213,7 @@ mod tests {
         let expected: Vec<String> =
             DECODERS.iter().map(|(code, meaning)| format!("| `{code}` | {meaning} |")).collect();
         assert_eq!(rows, expected);
-        assert!(DECODERS.is_sorted(), "they stand in the order of the alphabet");
+        assert!(DECODERS.is_sorted(), "the codes are not in alphabetical order");
     }
 
     /// Returns the codes in a decoder's source: strings with a reason next to them, or the code of a fault.
@@ -255,7 +252,7 @@ mod tests {
         }
         assert!(seen.len() > 25, "{seen:?}");
         for code in seen {
-            assert!(!decoder_code_meaning(&code).is_empty(), "{code} has no sentence");
+            assert!(!decoder_code_meaning(&code).is_empty(), "{code} has no description");
         }
     }
 }

@@ -171,6 +171,6 @@ mod tests {
             assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
         }
         let words = refusal(format!("a table,{objects}"));
-        assert!(!words.contains("memory"), "what is no JSON is told what it is: {words}");
+        assert!(!words.contains("memory"), "the error should describe the format: {words}");
     }
 }

@@ -136,10 +136,10 @@ mod tests {
         );
         stop.cancel();
         let stopped = estimate_until_cancelled(&bytes, 0, &stop).unwrap_err();
-        assert!(stopped.to_string().contains("was stopped"), "{stopped}");
+        assert_eq!(stopped.kind(), ErrorKind::Io, "{stopped}");
         assert!(
             estimate_until_cancelled(&bytes, u64::MAX, &stop).is_ok(),
-            "nothing was to be counted"
+            "counting was not necessary"
         );
     }
 
@@ -193,7 +193,7 @@ mod tests {
             assert!(estimate_until_cancelled(bytes, 0, &stop).is_err());
             assert!(
                 estimate_until_cancelled(bytes, most, &stop).is_ok(),
-                "nothing was to be counted"
+                "counting was not necessary"
             );
         }
         let both = zip(&[("a.xml", &text), ("b/a.xml", &text), ("about.pdf", "123")]);
@@ -202,6 +202,10 @@ mod tests {
         let schedule = zip(&[("stops.txt", "stop_id\n"), ("a.xml", &text), ("b/a.xml", &text)]);
         let of_stops = estimate_memory(&zip(&[("stops.txt", "stop_id\n")]), 0).unwrap();
         assert_eq!(estimate_memory(&schedule, 0).unwrap(), of_stops + 2 * text.len() as u64);
-        assert_eq!(estimate_memory(b"PK\x03\x04, but no zip", 0).unwrap(), 0, "nobody can read it");
+        assert_eq!(
+            estimate_memory(b"PK\x03\x04, not a zip", 0).unwrap(),
+            0,
+            "an unreadable zip counts as 0"
+        );
     }
 }

@@ -165,10 +165,10 @@ pub(crate) const SAMPLES_MAX: u32 = 1_000;
 
 /// The reason why a schedule or a previous message is refused.
 pub(crate) const NOT_REAL_TIME: &str =
-    "a schedule, and a message before it, belong to messages of GTFS-Realtime or SIRI";
+    "only GTFS-Realtime and SIRI messages use a schedule or a previous message";
 
 /// The reason why a cancelled check has no report.
-const STOPPED: &str = "it was stopped before its end";
+const STOPPED: &str = "the check was cancelled";
 
 impl CheckReport {
     /// Returns the highest severity of the findings.
@@ -437,7 +437,7 @@ mod tests {
             let looked = look().unwrap();
             assert_eq!(looked.summary_json()["validationTimeSeconds"], 0.5);
             assert_eq!(looked.format, format);
-            assert!(!looked.findings.is_empty(), "{format:?} has something to tell");
+            assert!(!looked.findings.is_empty(), "{format:?} has no findings");
             progress.cancel_check();
             assert_eq!(look().unwrap_err(), STOPPED, "{format:?}");
         }

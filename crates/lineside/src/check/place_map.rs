@@ -69,7 +69,7 @@ fn draw_map(frame: &MapFrame, places: &[FindingPlace], outline: &[Point]) -> Mar
         }
         figcaption.soft.small {
             (render_place_names(places))
-            @if beyond > 0 { ". " (format_place_count(beyond)) (if beyond == 1 { " lies" } else { " lie" }) " beyond this map." }
+            @if beyond > 0 { ". " (format_place_count(beyond)) (if beyond == 1 { " is" } else { " are" }) " outside this map." }
         }
     }
 }
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(
             stop_dots_path(&frame, &stops).matches('M').count(),
             40,
-            "what is far away is left out"
+            "distant stops are left out"
         );
         let drawn = draw_map(&frame, &places, &stops).into_string();
         assert_eq!(drawn.matches("<circle").count(), 2, "{drawn}");
@@ -260,7 +260,7 @@ mod tests {
         let mut all = places;
         all.push(place(0.0, 0.0));
         let shown = render_place_map(&all, &[], &[]).into_string();
-        assert!(shown.contains("1 place lies beyond this map."), "{shown}");
+        assert!(shown.contains("1 place is outside this map."), "{shown}");
     }
 
     #[test]

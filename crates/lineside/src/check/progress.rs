@@ -142,5 +142,5 @@ impl Read for CancellableReader<'_> {
 
 /// Returns the error that ends reading and writing after a cancellation. No user sees it.
 pub(super) fn cancelled_error() -> io::Error {
-    io::Error::other("the look was stopped")
+    io::Error::other("the check was cancelled")
 }

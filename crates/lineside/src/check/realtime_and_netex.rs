@@ -151,7 +151,7 @@ fn check_gtfs_realtime(
     add_stop_outline(&timetable, outline);
     let before = plan.previous.as_ref().map(decode_message).transpose();
     let message = decode_message(body).map_err(|error| error.to_string())?.0;
-    let previous = before.map_err(|error| format!("the message before it: {error}"))?;
+    let previous = before.map_err(|error| format!("the previous message: {error}"))?;
     let scope = RuleScope { has_schedule: plan.schedule.is_some(), ..RuleScope::default() };
     let subject = MessageSubject::new(&message, &timetable, plan.now).with_scope(scope);
     let subject = subject.with_previous(previous.as_ref().map(|(message, _)| message));
@@ -203,7 +203,7 @@ const NO_SCHEDULE: CheckFinding = CheckFinding {
     code: String::new(),
     severity: Severity::Info,
     total: 1,
-    summary: "Without its schedule (--static) the rules that need one were not run.",
+    summary: "The rules that need a schedule did not run; name it with --static.",
     samples: Vec::new(),
     places: Vec::new(),
 };

@@ -38,7 +38,7 @@ pub(super) fn check_conformance(
     add_stop_outline(&rows, outline);
     let read = |body: &Bytes| read_message(body, plan, schedule.as_ref());
     let previous = plan.previous.as_ref().map(read).transpose();
-    let previous = previous.map_err(|error| format!("the message before it: {error}"))?;
+    let previous = previous.map_err(|error| format!("the previous message: {error}"))?;
     let (message, has_visits) = read(body)?;
     let scope = RuleScope {
         has_schedule: schedule.is_some(),

@@ -53,7 +53,7 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
     _ = writeln!(out, "\n{}", summarize_findings(checked));
     if !checked.unread.is_empty() {
         // The end of a long report repeats that it is incomplete.
-        _ = writeln!(out, "Some of the data could not be checked; see the beginning.");
+        _ = writeln!(out, "Some data could not be checked; see the start of this report.");
     }
     for error in &checked.errors {
         _ = writeln!(out, "{}", escape_control_chars(&describe_fault(error)));
@@ -124,7 +124,7 @@ fn describe_ignored(checked: &CheckReport) -> Option<String> {
 
 /// Describes a rule that failed or hit a limit.
 pub(super) fn describe_fault(error: &SystemError) -> String {
-    format!("Error of Lineside: the rule {} failed: {}", error.rule, error.message)
+    format!("Error in Lineside: rule {} failed: {}", error.rule, error.message)
 }
 
 /// Returns the number of findings of each severity, in words.

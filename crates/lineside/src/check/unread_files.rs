@@ -5,7 +5,7 @@ use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
 use super::format_grouped;
 
 /// The text above the list of such files.
-pub(crate) const UNREAD: &str = "Some of the data could not be checked. Fix this and validate again; there may be more findings then:";
+pub(crate) const UNREAD: &str = "Some data could not be checked. Fix these files and validate again; there may be more findings:";
 
 /// The file of a report folder with that list.
 pub(crate) const UNREAD_FILE: &str = "unread.json";

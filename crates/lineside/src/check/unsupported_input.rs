@@ -9,15 +9,15 @@ use lineside_formats::looks_like_html;
 use serde::de::IgnoredAny;
 
 /// The reason if nothing more specific is known.
-const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
+const NO_FORMAT: &str = "this is not GTFS, GTFS-Realtime, SIRI, NeTEx or GBFS";
 /// Bytes of the beginning that are inspected: a table header, a root element, the first block of an archive.
 const LOOK_BYTES: usize = 8 << 10;
 /// Number of files of a zip that are named.
 const NAMES: usize = 3;
 /// The signatures of other archive and compression formats, with their names.
 const PACKED: [(&[u8], &str); 5] = [
-    (b"7z\xBC\xAF\x27\x1C", "an archive of 7-Zip"),
-    (b"Rar!", "an archive of RAR"),
+    (b"7z\xBC\xAF\x27\x1C", "a 7-Zip archive"),
+    (b"Rar!", "a RAR archive"),
     (b"\xFD7zXZ", "compressed with xz"),
     (b"BZh", "compressed with bzip2"),
     (b"\x28\xB5\x2F\xFD", "compressed with zstd"),
@@ -28,10 +28,10 @@ pub(super) fn describe_input(body: &[u8]) -> String {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let look = &start[..start.len().min(LOOK_BYTES)];
     if start.trim_ascii().is_empty() {
-        return "there is nothing in it".to_owned();
+        return "it is empty".to_owned();
     }
     if looks_like_html(body) {
-        return "this is a web page: name the file itself, and see whether its address answers with an error or asks for a login"
+        return "this is a web page: give the URL of the file itself, and check whether it returns an error or a login page"
             .to_owned();
     }
     if body.starts_with(b"PK") {
@@ -41,13 +41,13 @@ pub(super) fn describe_input(body: &[u8]) -> String {
         return describe_gzip(body);
     }
     if is_tar(look) {
-        return format!("this is an archive of tar: {TO_ZIP}");
+        return format!("this is a tar archive: {TO_ZIP}");
     }
     if let Some((_, what)) = PACKED.iter().find(|(mark, _)| body.starts_with(mark)) {
-        return format!("this is {what}: unpack it, and put what is in it into a zip");
+        return format!("this is {what}: unpack it and zip the files");
     }
     if look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF") {
-        return format!("{NO_FORMAT}; it is text in UTF-16: tables and JSON have to be in UTF-8");
+        return format!("{NO_FORMAT}; it is text in UTF-16: save it as UTF-8");
     }
     let text = String::from_utf8_lossy(look);
     if is_toml(start) {
@@ -61,26 +61,20 @@ pub(super) fn describe_input(body: &[u8]) -> String {
 }
 
 /// The advice for a schedule in another archive format.
-const TO_ZIP: &str =
-    "unpack it, and name the folder that the tables are in, or put them into a zip";
+const TO_ZIP: &str = "unpack it, and give the folder of the tables or a zip of them";
 
 fn describe_zip(body: &[u8]) -> String {
     let names: Vec<String> =
         match ZipFiles::list_paths(Cursor::new(body), &DatasetLimits::default()) {
             Ok(paths) => paths.into_iter().map(|(path, _)| path).collect(),
             Err(error) => {
-                return format!(
-                    "this zip cannot be read: {error}; it may have been cut off on its way"
-                );
+                return format!("this zip cannot be read: {error}; the download may be incomplete");
             }
         };
     if let Some(words) = describe_nested_zips(names.iter().map(String::as_str)) {
         return words;
     }
-    format!(
-        "this is a zip without a table of GTFS or a publication of NeTEx: {}",
-        list_first_files(&names)
-    )
+    format!("this zip has no GTFS table and no NeTEx publication: {}", list_first_files(&names))
 }
 
 /// Describes a zip that contains zips; `None` if it contains none.
@@ -88,7 +82,7 @@ pub(super) fn describe_nested_zips<'a>(names: impl Iterator<Item = &'a str>) -> 
     let zips: Vec<String> = names.filter(|name| is_zip_name(name)).map(str::to_owned).collect();
     (!zips.is_empty()).then(|| {
         format!(
-            "this is a zip of zips: unpack it, and check each zip by itself; {}",
+            "this is a zip of zips: unpack it and check each zip separately; {}",
             list_first_files(&zips)
         )
     })
@@ -102,7 +96,7 @@ fn is_zip_name(name: &str) -> bool {
 fn list_first_files(names: &[String]) -> String {
     let shown = names.get(..NAMES.min(names.len())).unwrap_or_default().join(", ");
     match (names.len(), names.len().saturating_sub(NAMES)) {
-        (0, _) => "there is nothing in it".to_owned(),
+        (0, _) => "it is empty".to_owned(),
         (_, 0) => format!("it has {shown}"),
         (_, more) => format!("it has {shown} and {more} more"),
     }
@@ -113,15 +107,15 @@ pub(crate) fn describe_folder(names: &[String]) -> String {
     let is_json = |name: &&String| name.ends_with(".json");
     let lists = names.iter().filter(is_json).find(|name| name.starts_with("gbfs"));
     let todo = match lists {
-        Some(name) => format!("; if {name} lists the files of a system, name it itself"),
-        None if names.iter().any(|name| is_zip_name(name)) => "; name a zip itself".to_owned(),
+        Some(name) => format!("; if {name} lists the files of a system, give that file"),
+        None if names.iter().any(|name| is_zip_name(name)) => "; give one of the zips".to_owned(),
         None if names.iter().any(|name| is_json(&name)) => {
-            "; to check one of its files, name that file".to_owned()
+            "; to check one of its files, give that file".to_owned()
         }
         None => String::new(),
     };
     format!(
-        "this folder has no table of GTFS, no publication of NeTEx, and no gbfs.json or other file of GBFS: {}{todo}",
+        "this folder has no GTFS table, no NeTEx publication and no GBFS file such as gbfs.json: {}{todo}",
         list_first_files(names)
     )
 }
@@ -131,11 +125,10 @@ fn describe_gzip(body: &[u8]) -> String {
     // The beginning is enough, even if the rest cannot be inflated.
     _ = GzDecoder::new(body).take(LOOK_BYTES as u64).read_to_end(&mut inside);
     if is_tar(&inside) {
-        return format!("this is an archive of tar, compressed with gzip: {TO_ZIP}");
+        return format!("this is a tar archive, compressed with gzip: {TO_ZIP}");
     }
     match inside.starts_with(b"PK") {
-        true => "this is a zip that is compressed once more, with gzip: unpack it with gunzip"
-            .to_owned(),
+        true => "this is a zip, compressed again with gzip: unpack it with gunzip".to_owned(),
         false => "this is compressed with gzip: unpack it with gunzip".to_owned(),
     }
 }
@@ -147,7 +140,7 @@ fn is_tar(look: &[u8]) -> bool {
 fn describe_json(body: &[u8]) -> String {
     match serde_json::from_slice::<IgnoredAny>(body) {
         Ok(_) => format!(
-            "{NO_FORMAT}; it is JSON, of which GTFS-Realtime has a header with a version, and GBFS data with one of its lists"
+            "{NO_FORMAT}; it is JSON, but has neither the header of GTFS-Realtime nor the data of GBFS"
         ),
         Err(error) => format!("this looks like JSON, but it is invalid: {error}"),
     }
@@ -168,8 +161,8 @@ fn is_toml(body: &[u8]) -> bool {
 fn describe_toml(text: &str) -> String {
     let tables = ["[server]", "[[feed]]", "[admin]", "[limits]", "[[namespace]]", "[api]"];
     match text.lines().any(|line| tables.contains(&line.trim())) {
-        true => "this is a configuration of Lineside, not a feed: check it with lineside serve --check --config <file>".to_owned(),
-        false => "this is a TOML file, not a feed: name a feed's file, folder or address".to_owned(),
+        true => "this is a configuration file of Lineside, not a feed: check it with lineside serve --check --config <file>".to_owned(),
+        false => "this is a TOML file, not a feed: give a feed's file, folder or URL".to_owned(),
     }
 }
 
@@ -191,7 +184,7 @@ fn describe_xml(text: &str) -> String {
     match root.is_empty() {
         true => NO_FORMAT.to_owned(),
         false => {
-            format!("{NO_FORMAT}; it is XML whose root is {root}, not Siri or PublicationDelivery")
+            format!("{NO_FORMAT}; it is XML with the root {root}, not Siri or PublicationDelivery")
         }
     }
 }
@@ -206,7 +199,7 @@ fn describe_unknown(text: &str) -> String {
     }
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let start: String = line.chars().take(QUOTED_MAX).collect();
-    format!("{NO_FORMAT}; it is a text that begins with {start:?}")
+    format!("{NO_FORMAT}; it is text that begins with {start:?}")
 }
 
 /// Describes a single table of a schedule; `None` if the header is not GTFS.
@@ -221,7 +214,7 @@ fn describe_table(text: &str) -> Option<String> {
     let n_known = known(&file);
     (n_known >= 2 && 2 * n_known >= names.len()).then(|| {
         format!(
-            "this is a single table of GTFS, {} by its header, and a schedule is judged as a whole: put all its tables into a zip, or name the folder that they are in",
+            "this is a single GTFS table ({} by its header), and a schedule is checked as a whole: give a zip or the folder of all its tables",
             file.name
         )
     })
@@ -262,26 +255,26 @@ mod tests {
         let packed = zip(&["stops.txt"]);
         let wide: Vec<u8> = "\u{FEFF}stop_id".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let cases: [(&[u8], &str); 22] = [
-            (b"", "there is nothing in it"),
-            (b" \r\n", "there is nothing in it"),
+            (b"", "it is empty"),
+            (b" \r\n", "it is empty"),
             (b"<!DOCTYPE html><html></html>", "this is a web page"),
             (&gzip(&packed), "unpack it with gunzip"),
-            (&gzip(&tar()), "an archive of tar, compressed with gzip: unpack it"),
+            (&gzip(&tar()), "a tar archive, compressed with gzip: unpack it"),
             (&gzip(b"{}"), "compressed with gzip"),
-            (&tar(), "an archive of tar"),
+            (&tar(), "a tar archive"),
             (b"7z\xBC\xAF\x27\x1C....", "7-Zip"),
             (&packed[..20], "this zip cannot be read"),
             (&zip(&["a.csv", "b", "c", "d"]), "it has a.csv, b, c and 1 more"),
-            (&zip(&["north.zip", "readme"]), "check each zip by itself; it has north.zip"),
-            (&zip(&[]), "there is nothing in it"),
+            (&zip(&["north.zip", "readme"]), "check each zip separately; it has north.zip"),
+            (&zip(&[]), "it is empty"),
             (&wide, "UTF-16"),
             (b"{\"a\": ", "it is invalid: EOF"),
             (b"{\"a\": 1}", "it is JSON"),
-            (b"<?xml version=\"1.0\"?>\n<!-- x --><k:kml>", "root is kml,"),
+            (b"<?xml version=\"1.0\"?>\n<!-- x --><k:kml>", "root kml,"),
             (b"\xEF\xBB\xBFstop_id,\"stop_name\",stop_lat\n1,A,2\n", "stops.txt by its header"),
             (b"trip_id,arrival_time,stop_id,stop_sequence\n", "stop_times.txt by its header"),
-            (b"name,age\nx,1\n", "a text that begins with \"name,age\""),
-            (b"[server]\nlisten = \"a:1\"\n", "a configuration of Lineside"),
+            (b"name,age\nx,1\n", "text that begins with \"name,age\""),
+            (b"[server]\nlisten = \"a:1\"\n", "a configuration file of Lineside"),
             (b"# x\n[package]\nname = \"a\"\n", "this is a TOML file"),
             (b"\x00\x01\x02", "it is a binary file"),
         ];
@@ -294,23 +287,23 @@ mod tests {
     #[test]
     fn a_folder_is_told_for_what_it_is() {
         let cases: [(&[&str], &str); 5] = [
-            (&[], ": there is nothing in it"),
+            (&[], ": it is empty"),
             (&["readme.md"], ": it has readme.md"),
             (
                 &["a.json", "gbfs.3.0.json"],
-                "; if gbfs.3.0.json lists the files of a system, name it itself",
+                "; if gbfs.3.0.json lists the files of a system, give that file",
             ),
             (
                 &["a.json", "b", "c", "d"],
                 ": it has a.json, b, c and 1 more; to check one of its files",
             ),
-            (&["gtfs.zip"], "; name a zip itself"),
+            (&["gtfs.zip"], "; give one of the zips"),
         ];
         for (names, said) in cases {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             let told = describe_folder(&names);
             assert!(told.contains(said), "{said}: {told}");
-            assert!(!told.contains("zip without"), "{told}");
+            assert!(!told.contains("zip has no GTFS"), "{told}");
         }
     }
 }

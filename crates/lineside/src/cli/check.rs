@@ -77,7 +77,7 @@ impl FailOn {
 /// validators; some real-time rules, and those for SIRI ids, need the schedule (--static). Of GBFS, name the gbfs.json, a folder or one file.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read, or not checked completely.
+    after_help = "Exit codes: 0 no findings, 1 findings (see --fail-on), 2 usage error, 3 the input cannot be read or was not checked completely.
 
 Examples:
   lineside check gtfs.zip
@@ -138,7 +138,7 @@ pub(crate) struct CheckArguments {
 
 fn parse_memory(text: &str) -> Result<u64, String> {
     let size = parse_size(text).filter(|size| *size > 0);
-    size.ok_or_else(|| "a size is a number above 0 with a unit, such as 8GiB".to_owned())
+    size.ok_or_else(|| "expected a size above 0 with a unit, such as 8GiB".to_owned())
 }
 
 fn parse_country(text: &str) -> Result<[u8; 2], String> {
@@ -147,9 +147,9 @@ fn parse_country(text: &str) -> Result<[u8; 2], String> {
     match code.filter(|code: &[u8; 2]| code.iter().all(u8::is_ascii_uppercase)) {
         Some(code) if has_numbering_plan(code) => Ok(code),
         Some(_) => Err(format!(
-            "no country of ISO 3166 with telephone numbers of its own is {letters}, as GB is the United Kingdom and NO is Norway; without one telephone numbers are not judged"
+            "{letters} is not an ISO 3166 country with a telephone numbering plan; the United Kingdom is GB, Norway NO; without a country, telephone numbers are not checked"
         )),
-        None => Err("a country is two letters of ISO 3166, such as NO".to_owned()),
+        None => Err("expected a country as two letters of ISO 3166, such as NO".to_owned()),
     }
 }
 
@@ -197,7 +197,7 @@ async fn check_from_arguments(
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
     let clock = Arc::new(RealClock::new());
     let now = Timestamp::from_millisecond(clock.wall_time().0).map_err(|error| {
-        CommandFailure::Unfinished(format!("the clock of this machine: {error}"))
+        CommandFailure::Unfinished(format!("the clock of this machine is wrong: {error}"))
     })?;
     let today = now.to_zoned(TimeZone::system()).date();
     let mut ignored = settings.ignore;
@@ -243,9 +243,8 @@ fn input_name(input: &str) -> String {
 /// Returns the result of the command after all output. An incomplete check is never a success.
 fn check_exit(is_failed: bool, errors: &[SystemError]) -> Result<(), CommandFailure> {
     let rules: Vec<&str> = errors.iter().map(|error| error.rule).collect();
-    let fault = (!rules.is_empty()).then(|| {
-        format!("our own fault: these rules did not look to the end: {}", rules.join(", "))
-    });
+    let fault = (!rules.is_empty())
+        .then(|| format!("error in Lineside: these rules did not finish: {}", rules.join(", ")));
     if is_failed {
         fault.iter().for_each(|fault| print::print_failure(fault));
         return Err(CommandFailure::Findings);
@@ -357,7 +356,9 @@ async fn check_with_progress(
     {
         Ok(Ok(checked)) => Ok(checked),
         Ok(Err(reason)) => Err(CommandFailure::Unfinished(format!("{name}: {reason}"))),
-        Err(error) => Err(CommandFailure::Unfinished(format!("{name}: broke off: {error}"))),
+        Err(error) => {
+            Err(CommandFailure::Unfinished(format!("{name}: the check crashed: {error}")))
+        }
     }
 }
 
@@ -373,7 +374,7 @@ mod tests {
     #[test]
     fn a_country_is_one_that_there_is() {
         assert_eq!(parse_country("gb"), Ok(*b"GB"));
-        assert!(parse_country("UK").unwrap_err().contains("GB is the United Kingdom"));
+        assert!(parse_country("UK").unwrap_err().contains("the United Kingdom is GB"));
         assert!(parse_country("Norway").unwrap_err().contains("two letters"));
     }
 
@@ -397,7 +398,7 @@ mod tests {
 
     #[test]
     fn what_was_not_looked_at_to_the_end_is_not_fine() {
-        let broken = [SystemError { rule: "netex", message: "it broke".to_owned() }];
+        let broken = [SystemError { rule: "netex", message: "it failed".to_owned() }];
         assert!(check_exit(false, &[]).is_ok());
         assert!(matches!(check_exit(true, &[]), Err(CommandFailure::Findings)));
         assert!(matches!(check_exit(true, &broken), Err(CommandFailure::Findings)));

@@ -19,7 +19,7 @@ use crate::convert::{
 
 /// The arguments of `convert`. The help text is on the command's variant in the parent module.
 #[derive(Debug, Args)]
-#[command(after_help = "What becomes of what:
+#[command(after_help = "Input and output formats:
   gtfs           geojson
   netex          gtfs, geojson
   gtfs-rt, siri  gtfs-rt, gtfs-rt-json, siri-xml, siri-json, geojson
@@ -55,7 +55,7 @@ pub(crate) async fn run_convert(arguments: ConvertArguments) -> Result<(), Comma
     let ConvertArguments { input, to, r#static, ids, output, report } = arguments;
     let is_folder = matches!(to, ConversionTarget::Gbfs2 | ConversionTarget::Gbfs3);
     if is_folder && output.is_none() {
-        let reason = format!("{to} is a folder of files: say which, with --output FOLDER");
+        let reason = format!("{to} is a folder of files: name it with --output FOLDER");
         return Err(CommandFailure::Usage(reason));
     }
     let ids = ids.as_deref().map(parse_siri_ids).transpose()?;
@@ -72,7 +72,7 @@ pub(crate) async fn run_convert(arguments: ConvertArguments) -> Result<(), Comma
         }
         ConversionError::Schedule(reason) => {
             let given = input::redacted_name(r#static.as_deref().unwrap_or_default());
-            let wanted = "a schedule in GTFS or NeTEx is wanted";
+            let wanted = "expected a schedule in GTFS or NeTEx";
             CommandFailure::Unfinished(format!("--static {given}: {wanted}: {reason}"))
         }
     };
@@ -124,7 +124,7 @@ async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CommandFailure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| CommandFailure::Unfinished(format!("it broke off: {error}")))
+    done.map_err(|error| CommandFailure::Unfinished(format!("the conversion crashed: {error}")))
 }
 
 /// Prints the counts, losses and problems of a conversion on standard error.
@@ -135,7 +135,7 @@ fn print_report(converted: &ConversionOutput, to: ConversionTarget) {
         .filter(|(_, count)| *count > 0)
         .map(|(kind, count)| format!("{count} {}", kind.replace('_', " ")))
         .collect();
-    let counts = if counts.is_empty() { "nothing in it".to_owned() } else { counts.join(", ") };
+    let counts = if counts.is_empty() { "no records".to_owned() } else { counts.join(", ") };
     print::print_note(&format!("{} to {to}: {counts}", converted.from.as_str()));
     if let Some(counts) = &converted.matched {
         let (matched, all) = (counts.matched, counts.total_count());
@@ -172,7 +172,7 @@ mod tests {
             assert_eq!(parse_siri_ids(text).unwrap(), ids, "{text}");
         }
         let CommandFailure::Usage(reason) = parse_siri_ids("other").unwrap_err() else {
-            panic!("it is a word")
+            panic!("an unknown mapping is a usage error")
         };
         assert!(reason.contains("expected same, prefix:TEXT, netex or file:TABLE.csv"), "{reason}");
         let folder = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ mod tests {
         let CommandFailure::Unfinished(reason) =
             parse_siri_ids(&format!("file:{}", table.display())).unwrap_err()
         else {
-            panic!("it cannot be read")
+            panic!("an invalid table is a failure")
         };
         assert!(reason.ends_with("line 1: must be kind,siri,gtfs"), "{reason}");
     }

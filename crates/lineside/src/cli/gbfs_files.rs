@@ -225,12 +225,13 @@ impl SystemCollector<'_> {
             return Ok((key, body));
         }
         if self.n_files >= FILES_MAX {
-            return Err(("there are more files than are read", None));
+            return Err(("the system has too many files", None));
         }
         let reach = self.reach.filter(|_| !is_other_host(self.input, &location));
         let reach = reach.unwrap_or(AddressScope::Public);
         let body = fetch_input(location, self.left.min(FILE_BYTES_MAX), reach).await;
-        let body = body.map_err(|reason| ("it cannot be read where it is listed", Some(reason)))?;
+        let body =
+            body.map_err(|reason| ("it cannot be read from its listed address", Some(reason)))?;
         self.left = self.left.saturating_sub(body.len() as u64);
         self.n_files += 1;
         self.taken.extend(key.clone().map(|key| (key, body.clone())));
@@ -255,7 +256,7 @@ impl SystemCollector<'_> {
         };
         match url {
             Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(SourceLocation::Http(url)),
-            _ => Err(("it is not beside the discovery file, nor does that say where it is", None)),
+            _ => Err(("it is not next to the discovery file, which has no address for it", None)),
         }
     }
 }

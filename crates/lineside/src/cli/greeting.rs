@@ -12,9 +12,9 @@ pub(crate) fn serve_greeting(running: &RunningServer) -> String {
     let feeds = running.app().ingest().feeds();
     let mut text = format!("Lineside serves {} at {url}/\n", format_feed_count(feeds.len()));
     if let Some(public) = &running.app().config().server.public_url {
-        _ = writeln!(text, "Others reach it at {public}");
+        _ = writeln!(text, "Public address: {public}");
     }
-    _ = writeln!(text, "It takes {} connections at once", running.app().max_connections());
+    _ = writeln!(text, "Connection limit: {}", running.app().max_connections());
     let try_next = match feeds.first() {
         Some(feed) => format!("feed/{}", feed.config().id),
         None => {
@@ -32,11 +32,11 @@ pub(crate) fn demo_greeting(running: &RunningServer) -> String {
     let url = browser_url(running.app().config().server.url_scheme(), running.listen_address());
     let mut text = format!("Lineside's demo city runs at {url}/\n");
     text += &example_commands(&url, "feed/city");
-    _ = writeln!(text, "  How it is doing    {url}{OPS}");
+    _ = writeln!(text, "  Dashboard          {url}{OPS}");
     text += &admin_login_line(running, &url);
-    _ = writeln!(text, "  Break a producer   {url}/demo/faults");
+    _ = writeln!(text, "  Inject faults      {url}/demo/faults");
     if let Some(demo) = running.app().demo() {
-        _ = writeln!(text, "  Its own feeds      http://{}/gtfs.zip and more", demo.city_address());
+        _ = writeln!(text, "  Source feeds       http://{}/gtfs.zip and more", demo.city_address());
     }
     text + "\nStop with Ctrl-C."
 }
@@ -51,7 +51,7 @@ fn admin_login_line(running: &RunningServer, url: &str) -> String {
 
 fn example_commands(url: &str, channel: &str) -> String {
     format!(
-        "\n  Look at the map    {url}/map\n  The feeds          {url}/\n  As JSON            \
+        "\n  Map                {url}/map\n  Feeds              {url}/\n  As JSON            \
          {url}/api/v1/feeds\n  Every change       curl -N '{url}/events?channel={channel}'\n  In the \
          terminal    lineside watch {url} {channel}\n"
     )

@@ -25,14 +25,14 @@ const KEY_VARIABLE: &str = "LINESIDE_API_KEY";
 /// The exit code is 1 if something was lost, 3 if no session could connect.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  A demo, in another terminal, and everything that changes in its city, to a thousand listeners:
+  All changes of a demo, which runs in another terminal, to a thousand clients:
     lineside demo
     lineside load http://127.0.0.1:8080 --sessions 1000 --channel feed/city --transport sse
 
-  One publication a second to ten thousand WebSockets, and a picture of it:
+  One publication a second to ten thousand WebSockets, with a graph:
     LINESIDE_API_KEY=… lineside load http://127.0.0.1:8080 --sessions 10000 --publish 1 --graph load.svg
 
-  A crowd that comes slowly, from four processes, with protobuf and TLS:
+  Clients that connect slowly, from four processes, with protobuf and TLS:
     lineside load https://example.org --sessions 60000 --channel feed/city --format protobuf --ramp 2000/s --processes 4
 
 One process holds as many sessions as `ulimit -n` allows; beyond that further ones are started. On loopback, clients
@@ -121,7 +121,7 @@ fn build_plan(arguments: &LoadArguments) -> Result<LoadPlan, CommandFailure> {
     let publishing = arguments.publish.map(|rate| {
         let key = env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()).ok_or_else(|| {
             CommandFailure::Usage(format!(
-                "--publish goes through the server API: put its key, the one of the server's [api] section, into {KEY_VARIABLE}"
+                "--publish uses the server API: set {KEY_VARIABLE} to the key in the server's [api] section"
             ))
         })?;
         Ok(PublishPlan { rate, bytes: arguments.size, key: ApiKey(key) })
@@ -130,8 +130,7 @@ fn build_plan(arguments: &LoadArguments) -> Result<LoadPlan, CommandFailure> {
     let mut channels = arguments.channels.clone();
     if channels.is_empty() {
         if publishing.is_none() {
-            let advice = "say what the sessions subscribe to: --channel feed/<feed>, or --publish RATE to have \
-                          something published";
+            let advice = "a channel is missing: give --channel feed/<feed>, or --publish RATE";
             return Err(CommandFailure::Usage(advice.to_owned()));
         }
         channels.push(OWN_CHANNEL.to_owned());
@@ -187,16 +186,23 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
     let unit = UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
     let (number, seconds) = unit.unwrap_or((text, 1.0));
-    let number: f64 =
-        number.trim().parse().map_err(|_| "write it as in 500ms, 10s or 2m".to_owned())?;
+    let number: f64 = number
+        .trim()
+        .parse()
+        .map_err(|_| "expected a duration such as 500ms, 10s or 2m".to_owned())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
 }
 
 /// Parses `500/s`, or the number alone.
 fn parse_rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).trim();
-    let rate: f64 = number.parse().map_err(|_| "write it as in 500/s or 0.5".to_owned())?;
-    if rate.is_finite() && rate > 0.0 { Ok(rate) } else { Err("it must be above 0".to_owned()) }
+    let rate: f64 =
+        number.parse().map_err(|_| "expected a rate such as 500/s or 0.5".to_owned())?;
+    if rate.is_finite() && rate > 0.0 {
+        Ok(rate)
+    } else {
+        Err("expected a rate above 0".to_owned())
+    }
 }
 
 #[cfg(test)]

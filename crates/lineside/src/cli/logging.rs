@@ -16,6 +16,6 @@ pub(crate) fn start_logging() {
         .with_ansi(print::uses_colors(&io::stderr()))
         .with_writer(io::stderr);
     if format.try_init().is_err() {
-        tracing::debug!("logging was already started");
+        tracing::debug!("logging is already started");
     }
 }

@@ -98,7 +98,7 @@ fn parse_server_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        _ => Err("a server's address begins with http:// or https://".to_owned()),
+        _ => Err("expected an address that begins with http:// or https://".to_owned()),
     }
 }
 

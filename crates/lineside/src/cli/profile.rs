@@ -21,11 +21,11 @@ const BEYOND_MAX: Duration = Duration::from_secs(60);
 /// The server takes samples for some seconds while it continues to work. Each stack begins with the thread and
 /// its stage: fetch, decode, apply, publish, deliver, http. One recording runs at a time.
 #[derive(Debug, Args)]
-#[command(after_help = "The end of the file's name says what is written:
-  .html    a page to look into, in one file: zoom, search, keys
+#[command(after_help = "The file extension selects the format:
+  .html    an interactive page in one file: zoom, search, keys
   .svg     the same graph as a picture
   .folded  a line for each stack, for other tools
-  .pb      gzip-compressed as pprof reads it: go tool pprof flame.pb
+  .pb      gzip-compressed, for pprof: go tool pprof flame.pb
 
 The server's admin token is read from LINESIDE_ADMIN_TOKEN.
 Example: LINESIDE_ADMIN_TOKEN=… lineside profile http://127.0.0.1:8080 --seconds 10 --output flame.html")]
@@ -47,7 +47,7 @@ fn parse_output(text: &str) -> Result<(PathBuf, ProfileFormat), String> {
     let file = Path::new(text);
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let form = ProfileFormat::ALL.into_iter().find(|form| form.file_extension() == ending);
-    let form = form.ok_or("its name must end with .html, .svg, .folded or .pb")?;
+    let form = form.ok_or("expected a file name that ends with .html, .svg, .folded or .pb")?;
     Ok((file.to_owned(), form))
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn run_profile(arguments: ProfileArguments) -> Result<(), Comma
     let token = env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| {
         CommandFailure::Usage(format!(
-            "recording is for admins: put the server's token into {TOKEN_VARIABLE}"
+            "only admins can record a profile: set {TOKEN_VARIABLE} to the server's admin token"
         ))
     })?;
     print::print_note(&format!("recording {server} for {seconds} s"));
@@ -64,7 +64,7 @@ pub(crate) async fn run_profile(arguments: ProfileArguments) -> Result<(), Comma
     let answer = run_within(patience, request_profile(&server, &token, seconds, form)).await;
     let body = answer.unwrap_or_else(|| {
         Err(CommandFailure::Unfinished(format!(
-            "{server}: no answer within {} s",
+            "{server}: no response within {} s",
             patience.as_secs()
         )))
     })?;
@@ -106,7 +106,7 @@ async fn request_profile(
     }
     let problem: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
     let detail = problem.as_ref().and_then(|problem| problem["detail"].as_str());
-    let detail = detail.unwrap_or("is there a Lineside at this address?");
+    let detail = detail.unwrap_or("the address may not be a Lineside server");
     let said = format!("{server} answered {status}: {detail}");
     Err(if status == StatusCode::UNAUTHORIZED {
         CommandFailure::Usage(said)

@@ -74,8 +74,7 @@ fn read_config(
         None if !needed => return Ok((Config::default(), None)),
         None if Path::new(CONFIG_DEFAULT).exists() => PathBuf::from(CONFIG_DEFAULT),
         None => {
-            let advice = "there is no lineside.toml here: give --config FILE or --feed URL, or try \
-                          `lineside demo`";
+            let advice = "this folder has no lineside.toml: give --config FILE or --feed URL, or try `lineside demo`";
             return Err(CommandFailure::Usage(advice.to_owned()));
         }
     };
@@ -92,7 +91,7 @@ fn print_config_check(config: &Config, file: Option<&Path>) {
         count => format!("{count} feeds"),
     };
     print::print_line(&format_args!(
-        "{source} is fine: {feeds}, listening on {}",
+        "{source} is valid: {feeds}, listening on {}",
         config.server.listen
     ));
     for feed in &config.feeds {
@@ -102,7 +101,7 @@ fn print_config_check(config: &Config, file: Option<&Path>) {
     for (id, path) in
         config.feeds.iter().filter_map(|feed| Some((&feed.id, find_missing_path(&feed.url)?)))
     {
-        print::print_note(&format_args!("warning: feed {id}: there is no {}", path.display()));
+        print::print_note(&format_args!("warning: feed {id}: {} does not exist", path.display()));
     }
     for fault in config.warnings() {
         print::print_note(&format_args!("warning: {fault}"));
@@ -112,7 +111,7 @@ fn print_config_check(config: &Config, file: Option<&Path>) {
     for (number, alert) in config.alerts.iter().enumerate() {
         for id in alert.unknown_feed_ids(is_known) {
             print::print_note(&format_args!(
-                "warning: alert[{number}].feeds: there is no feed {id:?}"
+                "warning: alert[{number}].feeds: feed {id:?} does not exist"
             ));
         }
     }

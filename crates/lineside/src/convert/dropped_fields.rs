@@ -13,7 +13,7 @@ pub(super) fn report_dropped_siri(message: &SiriMessage, losses: &mut Conversion
     for payload in &message.payloads {
         match payload {
             MessagePayload::Fault(_) => {
-                losses.record_dropped("Fault", "it is of the envelope", None)
+                losses.record_dropped("Fault", "it belongs to the envelope", None)
             }
             MessagePayload::Other(name) => {
                 losses.record_dropped(name.to_string(), "it is not read", None)
@@ -28,10 +28,10 @@ pub(super) fn report_dropped_geojson(message: &FeedMessage, losses: &mut Convers
     for entity in message.entity.iter().filter(|entity| !entity.is_deleted()) {
         let id = Some(entity.id.as_str());
         if entity.trip_update.is_some() {
-            losses.record_dropped("trip_update", "GeoJSON has vehicles alone", id);
+            losses.record_dropped("trip_update", "GeoJSON only has vehicles", id);
         }
         if entity.alert.is_some() {
-            losses.record_dropped("alert", "GeoJSON has vehicles alone", id);
+            losses.record_dropped("alert", "GeoJSON only has vehicles", id);
         }
     }
 }

@@ -56,7 +56,7 @@ fn decode_system(
     let mut read = BTreeMap::new();
     for (name, body) in files.iter().filter(|(name, _)| name != DISCOVERY) {
         let Some(kind) = FileKind::from_name(name) else {
-            losses.record_dropped("file", "it is none that GBFS knows", Some(name));
+            losses.record_dropped("file", "GBFS has no such file", Some(name));
             continue;
         };
         match decode_file(kind, body, &language, &FileLimits::default()) {
@@ -80,7 +80,7 @@ fn add_languages(system: &mut GbfsSystem, others: &[(String, Vec<Named>)], to: C
     for (language, files) in others {
         for (name, body) in files {
             if to == ConversionTarget::Gbfs2 {
-                let why = "it is in another language, and one is written";
+                let why = "it is in another language, and GBFS 2 has only one";
                 system.losses.record_dropped("file", why, Some(&format!("{language}/{name}")));
                 continue;
             }
@@ -120,7 +120,7 @@ fn write_system(files: &[Named], system: GbfsSystem, version: GbfsVersion) -> Co
             let is_said = has_hours && matches!(kind, FileKind::Hours | FileKind::Calendar);
             if !is_said {
                 let name = kind.file_name(3).or(kind.file_name(2));
-                losses.record_dropped("file", "this version of GBFS has none of its kind", name);
+                losses.record_dropped("file", "this version of GBFS has no such file", name);
             }
             continue;
         };

@@ -123,7 +123,7 @@ impl ConversionInput {
 /// Returns the error for an input beyond [`REALTIME_BYTES_MAX`].
 pub(crate) fn too_large_message() -> String {
     let most = REALTIME_BYTES_MAX >> 20;
-    format!("larger than {most} MiB, which only schedules in GTFS or NeTEx may be")
+    format!("larger than {most} MiB; only schedules in GTFS or NeTEx may be larger")
 }
 
 /// The result of a conversion.
@@ -216,7 +216,7 @@ impl ConversionError {
 }
 
 fn write_failed(error: &io::Error) -> ConversionError {
-    ConversionError::Unreadable(format!("what is made of it cannot be written: {error}"))
+    ConversionError::Unreadable(format!("the output cannot be written: {error}"))
 }
 
 impl From<io::Error> for ConversionError {
@@ -288,19 +288,19 @@ fn check_context(
     let from_name = from.as_str();
     if by.schedule.is_some() && !from.is_realtime() {
         let reason =
-            format!("a schedule says something of real time, and the input is {from_name}");
+            format!("a schedule is only for real-time input, but the input is {from_name}");
         return Err(ConversionError::NoWay(reason));
     }
     if by.ids.is_none() {
         return Ok(());
     }
     if from != Format::Siri {
-        let reason = format!("ids are translated from SIRI, and the input is {from_name}");
+        let reason = format!("an id mapping is only for SIRI input, but the input is {from_name}");
         return Err(ConversionError::NoWay(reason));
     }
     match to {
         ConversionTarget::SiriXml | ConversionTarget::SiriJson => {
-            Err(ConversionError::NoWay("SIRI that becomes SIRI keeps its ids".to_owned()))
+            Err(ConversionError::NoWay("SIRI output keeps the ids of SIRI input".to_owned()))
         }
         _ => Ok(()),
     }
@@ -313,8 +313,8 @@ fn check_target(from: Format, to: ConversionTarget) -> Result<(), ConversionErro
     }
     let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
     Err(ConversionError::NoWay(match names.as_slice() {
-        [] => "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS".to_owned(),
-        _ => format!("{} does not become {to}, only {}", from.as_str(), names.join(", ")),
+        [] => "the input is not GTFS, GTFS-Realtime, NeTEx, SIRI or GBFS".to_owned(),
+        _ => format!("{} cannot be converted to {to}, only to {}", from.as_str(), names.join(", ")),
     }))
 }
 

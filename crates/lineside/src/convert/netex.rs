@@ -51,7 +51,7 @@ pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
         Some(Format::Netex) => {}
         Some(_) => return Ok(schedule),
         None => {
-            return Err(ConversionError::Schedule("its content is neither".to_owned()));
+            return Err(ConversionError::Schedule("the file is neither".to_owned()));
         }
     }
     let zip = tempfile::tempfile()?;

@@ -31,9 +31,9 @@ use super::{ConversionError, ConversionOutput, ConversionTarget, dropped_fields}
 
 /// Id of the input's feed; not visible in any output.
 pub(super) static NAME: LazyLock<FeedId> =
-    LazyLock::new(|| FeedId::new("input").expect("a plain word is the id of a feed"));
+    LazyLock::new(|| FeedId::new("input").expect("the word is a valid feed id"));
 static SCHEDULE: LazyLock<FeedId> =
-    LazyLock::new(|| FeedId::new("schedule").expect("a plain word is the id of a feed"));
+    LazyLock::new(|| FeedId::new("schedule").expect("the word is a valid feed id"));
 
 /// The written version of SIRI.
 const SIRI_VERSION: &str = "2.1";
@@ -110,7 +110,7 @@ pub(super) fn convert_realtime(
             if let DecodedMessage::GtfsRt(shallow) = read {
                 dropped_fields::report_dropped_extensions(
                     shallow,
-                    "JSON has no name for it",
+                    "JSON has no field for it",
                     |_| true,
                     &mut losses,
                 );
@@ -127,7 +127,7 @@ pub(super) fn convert_realtime(
         }
         (_, read) => {
             if let DecodedMessage::GtfsRt(shallow) = read {
-                let why = "the other format has no name for it";
+                let why = "the other format has no field for it";
                 let is_written = |payload: &str| supported_payloads(to).contains(&payload);
                 dropped_fields::report_dropped_extensions(shallow, why, is_written, &mut losses);
             }
@@ -179,7 +179,7 @@ fn decode_message(
         let limits = siri::MessageLimits::default();
         let (message, problems, unread) = siri::decode_with_report(&body, &zone, &limits)?;
         if message.deliveries().next().is_none() {
-            let detail = "the input is SIRI, but no delivery of a service";
+            let detail = "the input is SIRI without a delivery of a service";
             return Err(ConversionError::Unreadable(detail.to_owned()));
         }
         return Ok((DecodedMessage::Siri(message, unread), problems));
@@ -234,7 +234,7 @@ fn write_message(
         let mut out = Vec::new();
         let entities = message.entity.iter().cloned().map(|mut entity| {
             for field in gtfs_rt::remove_extensions(&mut entity) {
-                losses.record_dropped(field, "JSON has no name for it", Some(&entity.id));
+                losses.record_dropped(field, "JSON has no field for it", Some(&entity.id));
             }
             entity
         });
@@ -367,10 +367,10 @@ fn report_merged_entities(
     let (gone, told): (Vec<_>, Vec<_>) =
         message.entity.iter().partition(|entity| entity.is_deleted());
     for entity in gone {
-        losses.record_dropped("is_deleted", "what is gone is left out", Some(&entity.id));
+        losses.record_dropped("is_deleted", "deleted entities are left out", Some(&entity.id));
     }
     let records = [state.trip_updates().count(), state.vehicles().count(), state.alerts().count()];
-    let why = "another entity tells of the same, or a problem says why it is left out";
+    let why = "another entity has the same data, or it has a problem that is listed";
     for ((kind, count), records) in count_entity_kinds(told).into_iter().zip(records) {
         if kinds.contains(&kind) {
             losses.record_dropped_many(kind, why, count.saturating_sub(records as u64));

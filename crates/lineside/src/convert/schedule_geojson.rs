@@ -13,7 +13,7 @@ use super::{ConversionError, ConversionOutput, realtime::NAME};
 const SHOWN: [&str; 3] = ["stops.txt", "routes.txt", "shapes.txt"];
 
 /// Reason for dropping all other tables.
-pub(super) const NO_PLACE: &str = "GeoJSON has stops and lines alone";
+pub(super) const NO_PLACE: &str = "GeoJSON only has stops and lines";
 
 /// Writes a GTFS zip as GeoJSON. Losses are counted in rows of the dropped tables.
 pub(super) fn convert_gtfs(zip: File, out: &File) -> Result<ConversionOutput, ConversionError> {

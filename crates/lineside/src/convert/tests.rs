@@ -177,7 +177,11 @@ fn an_extension_has_no_name_in_json() {
     };
     let pb = gtfs_rt::encode_feed(&header, [Bytes::from(raw)]);
     let (same, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::GtfsRt);
-    assert_eq!((same, converted.losses.total_dropped()), (pb.clone(), 0), "protobuf keeps it");
+    assert_eq!(
+        (same, converted.losses.total_dropped()),
+        (pb.clone(), 0),
+        "protobuf output has the extension"
+    );
     let (json, converted) = one(ConversionInput::Body(pb), ConversionTarget::GtfsRtJson);
     assert!(serde_json::from_slice::<Value>(&json).unwrap()["entity"][0]["vehicle"].is_object());
     let told = |converted: &ConversionOutput| -> Vec<_> {
@@ -260,7 +264,7 @@ fn a_system_of_bikes_becomes_one_of_another_version() {
     assert_eq!(read(2)["version"], "3.0");
     assert_eq!(read(2)["data"]["stations"][0]["name"], json!([{ "text": "A", "language": "de" }]));
     let lost: Vec<_> = converted.losses.iter().map(|loss| loss.examples.join(" ")).collect();
-    assert_eq!(lost, ["gbfs_versions"], "the hours are in the system's information");
+    assert_eq!(lost, ["gbfs_versions"], "the system information has the hours");
 }
 
 #[test]
@@ -269,12 +273,12 @@ fn what_does_not_become_that_is_refused_with_what_it_becomes() {
         (
             ET,
             ConversionTarget::Gbfs3,
-            "siri does not become gbfs3, only gtfs-rt, gtfs-rt-json, siri-xml",
+            "siri cannot be converted to gbfs3, only to gtfs-rt, gtfs-rt-json, siri-xml",
         ),
         (
             "hello",
             ConversionTarget::GtfsRt,
-            "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS",
+            "the input is not GTFS, GTFS-Realtime, NeTEx, SIRI or GBFS",
         ),
     ] {
         let Err(ConversionError::NoWay(reason)) = converted(body(input), to, None) else {
@@ -286,7 +290,7 @@ fn what_does_not_become_that_is_refused_with_what_it_becomes() {
     let Err(ConversionError::Unreadable(reason)) =
         converted(body(cut), ConversionTarget::GtfsRt, None)
     else {
-        panic!("it is cut off")
+        panic!("the file is truncated")
     };
     assert!(reason.contains("cut off"), "{reason}");
 }
@@ -296,7 +300,7 @@ fn real_files_are_converted_entity_by_entity() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let file = data.join("siri/et-banenor-raw.xml");
     let Ok(xml) = fs::read(&file) else {
-        println!("skipped: {} is not there", file.display());
+        println!("skipped: {} does not exist", file.display());
         return;
     };
     let journeys = String::from_utf8_lossy(&xml).matches("<EstimatedVehicleJourney>").count();

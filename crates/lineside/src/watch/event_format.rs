@@ -39,7 +39,7 @@ impl EventFormatter {
         match (self.style, serde_json::from_str::<Value>(event)) {
             (EventStyle::Json, _) => event.to_owned(),
             (EventStyle::Lines, Ok(event)) => self.format_message(&event),
-            (EventStyle::Lines, Err(error)) => format!("an event that is not JSON: {error}"),
+            (EventStyle::Lines, Err(error)) => format!("invalid event, not JSON: {error}"),
         }
     }
 

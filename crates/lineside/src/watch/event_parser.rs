@@ -19,7 +19,7 @@ pub(super) struct StreamEvent {
 
 /// The error of a stream that no Lineside server would send.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the stream holds {0}")]
+#[error("the event stream is invalid: {0}")]
 pub(super) struct InvalidStream(&'static str);
 
 /// An incremental parser: bytes in, events out. An incomplete event at the end of the stream is discarded.
@@ -49,7 +49,7 @@ impl EventParser {
                     events.extend(self.finish_line()?);
                 }
                 _ if self.line.len() >= LINE_BYTES_MAX => {
-                    return Err(InvalidStream("an endless line"));
+                    return Err(InvalidStream("a line is too long"));
                 }
                 _ => {
                     self.after_return = false;
@@ -67,8 +67,7 @@ impl EventParser {
 
     fn finish_line(&mut self) -> Result<Option<StreamEvent>, InvalidStream> {
         let line = std::mem::take(&mut self.line);
-        let line =
-            String::from_utf8(line).map_err(|_| InvalidStream("bytes that are not UTF-8"))?;
+        let line = String::from_utf8(line).map_err(|_| InvalidStream("it is not UTF-8"))?;
         if line.is_empty() {
             return Ok(self.dispatch_event());
         }
@@ -77,7 +76,7 @@ impl EventParser {
         match field {
             "data" => {
                 if self.data.len() + value.len() > EVENT_BYTES_MAX {
-                    return Err(InvalidStream("an endless event"));
+                    return Err(InvalidStream("an event is too long"));
                 }
                 self.data.push_str(value);
                 self.data.push('\n');
@@ -147,6 +146,6 @@ mod tests {
     fn an_endless_line_is_refused() {
         let mut parser = EventParser::default();
         let endless = vec![b'x'; LINE_BYTES_MAX + 1];
-        assert_eq!(parser.push(&endless), Err(InvalidStream("an endless line")));
+        assert_eq!(parser.push(&endless), Err(InvalidStream("a line is too long")));
     }
 }

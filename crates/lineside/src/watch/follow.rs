@@ -48,7 +48,7 @@ pub(crate) async fn follow_channels(
         let retry = match follower.read_events(&mut event, &mut note).await {
             Err(ended) => return ended,
             Ok(ReconnectPause { after, why }) => {
-                note(&format!("{why}; trying again in {:.1} s", after.as_secs_f32()));
+                note(&format!("{why}; retrying in {:.1} s", after.as_secs_f32()));
                 after
             }
         };
@@ -95,7 +95,7 @@ impl ChannelFollower {
             Err(error) => return self.handle_disconnect(root_cause(&error)),
         };
         if self.connected {
-            note("connected again");
+            note("reconnected");
         }
         self.connected = true;
         let mut parser = EventParser::default();
@@ -157,7 +157,8 @@ async fn read_problem_detail(mut response: reqwest::Response) -> String {
         }
     }
     let problem = serde_json::from_slice::<ProblemDetails>(&body);
-    problem.map_or_else(|_| "no Lineside server answers there".to_owned(), |problem| problem.detail)
+    problem
+        .map_or_else(|_| "this is not a response of Lineside".to_owned(), |problem| problem.detail)
 }
 
 /// Returns the innermost cause, which is the network's error.

@@ -232,7 +232,7 @@ fn standard_input_is_read_and_what_is_no_feed_is_refused() {
     fs::write(folder.path().join("x.bin"), b"hello").unwrap();
     let (code, _, error) = run(folder.path(), &["check", "x.bin"]);
     assert_eq!(code, Some(3), "{error}");
-    assert!(error.contains("x.bin: this is neither GTFS, GTFS-Realtime"), "{error}");
+    assert!(error.contains("x.bin: this is not GTFS, GTFS-Realtime"), "{error}");
     assert_eq!(run(folder.path(), &["check", "none.zip"]).0, Some(3));
 }
 
@@ -271,7 +271,7 @@ fn real_time_is_told_by_what_cannot_be_read() {
     assert!(out.contains("E017") || out.contains("W008"), "{out}");
     let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--static", "gtfs.zip"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("belong to messages of GTFS-Realtime or SIRI"), "{error}");
+    assert!(error.contains("only GTFS-Realtime and SIRI messages use"), "{error}");
 }
 
 #[test]
@@ -461,7 +461,7 @@ fn vehicles_that_keep_their_id_are_told_by_the_system_before() {
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--previous", "now.json"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("--previous is for GTFS-Realtime, SIRI and GBFS"), "{error}");
+    assert!(error.contains("--previous is only for GTFS-Realtime, SIRI and GBFS"), "{error}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn where_there_is_no_report_the_folder_says_why_and_has_nothing_of_an_earlier_on
     assert_eq!(check().0, Some(1));
     fs::write(at("report/notes.txt"), "mine").unwrap();
     assert_eq!(names(&at("report")).len(), 6);
-    for (body, told) in [(&b""[..], "there is nothing in it"), (b"PK\x03\x04", "cannot be read")] {
+    for (body, told) in [(&b""[..], "it is empty"), (b"PK\x03\x04", "cannot be read")] {
         fs::write(at("gtfs.zip"), body).unwrap();
         let (code, _, error) = check();
         assert_eq!(code, Some(3), "{error}");
@@ -221,7 +221,7 @@ fn what_is_for_schedules_is_told_to_change_nothing_elsewhere() {
     let (_, _, error) =
         run(folder.path(), &["check", "message.pb", "--date", DAY, "--country", "NO"]);
     for name in ["--date", "--country"] {
-        let told = format!("lineside: {name} is for schedules: no rule asks for it here\n");
+        let told = format!("lineside: {name} has no effect: only rules for schedules use it\n");
         assert!(error.contains(&told), "{error}");
     }
     fs::write(folder.path().join("random.bin"), [0x9d; 64]).unwrap();

@@ -73,11 +73,11 @@ fn zones_that_no_rule_saw_are_told() {
 fn a_folder_is_told_for_what_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 3] = [
-        (&[], "no gbfs.json or other file of GBFS: there is nothing in it"),
+        (&[], "no GBFS file such as gbfs.json: it is empty"),
         (&["readme.md"], ": it has readme.md"),
         (
             &["a.json", "gbfs.3.0.json"],
-            "if gbfs.3.0.json lists the files of a system, name it itself",
+            "if gbfs.3.0.json lists the files of a system, give that file",
         ),
     ];
     for (at, (names, told)) in cases.into_iter().enumerate() {
@@ -88,7 +88,7 @@ fn a_folder_is_told_for_what_it_is() {
         }
         let (code, out, error) = run(folder.path(), &["check", &name]);
         assert_eq!((code, out.as_str()), (Some(3), ""), "{name}: {error}");
-        assert!(error.contains(&format!("{name}: this folder has no table of GTFS")), "{error}");
+        assert!(error.contains(&format!("{name}: this folder has no GTFS table")), "{error}");
         assert!(error.contains(told), "{told}: {error}");
     }
 }
@@ -140,12 +140,12 @@ fn a_command_that_makes_no_sense_ends_with_two_before_anything_is_looked_at() {
     let cases: [(&[&str], &str); 6] = [
         (&["none.zip", "--output", "afile"], "--output: afile is a file"),
         (&["none.zip", "--output", "afile/report"], "--output: afile is a file"),
-        (&["-", "--static", "-"], "standard input can be one of"),
+        (&["-", "--static", "-"], "can be standard input"),
         (&["none.zip", "--memory", "0"], "above 0"),
-        (&["vm.xml", "--ids", "prefix:x"], "--static names that"),
+        (&["vm.xml", "--ids", "prefix:x"], "give the schedule with --static"),
         (
             &["rt.json", "--previous", "vm.xml"],
-            "--previous vm.xml is SIRI, and the message is GTFS-RT",
+            "--previous vm.xml is SIRI, but the message is GTFS-RT",
         ),
     ];
     for (arguments, told) in cases {
@@ -161,10 +161,10 @@ fn what_is_no_feed_is_told_for_what_it_is() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(&zip()).unwrap();
     let cases: [(&str, Vec<u8>, &str); 4] = [
-        ("empty.zip", Vec::new(), "empty.zip: there is nothing in it"),
+        ("empty.zip", Vec::new(), "empty.zip: it is empty"),
         ("page.html", b"<!doctype html><p>Log in".to_vec(), "page.html: this is a web page"),
         ("gtfs.zip.gz", gzip.finish().unwrap(), "unpack it with gunzip"),
-        ("stops.txt", FILES[1].1.as_bytes().to_vec(), "a single table of GTFS, stops.txt"),
+        ("stops.txt", FILES[1].1.as_bytes().to_vec(), "a single GTFS table (stops.txt"),
     ];
     for (name, body, told) in cases {
         cannot_be_checked(folder.path(), name, &body, told);

@@ -163,7 +163,7 @@ fn a_file_is_converted_with_a_report_of_what_that_loses() {
     let places = check(&["convert", &input, "--to", "geojson"], 0);
     assert!(places.starts_with("{\"type\":\"FeatureCollection\""), "{places}");
     let reason = check(&["convert", &input, "--to", "gtfs"], 2);
-    assert!(reason.contains("siri does not become gtfs, only gtfs-rt"), "{reason}");
+    assert!(reason.contains("siri cannot be converted to gtfs, only to gtfs-rt"), "{reason}");
     check(&["convert", &path("none.xml"), "--to", "gtfs-rt"], 3);
 }
 
@@ -220,7 +220,7 @@ fn only_schedules_may_be_large() {
     // A sparse file has a size without using the disk.
     file.set_len((256 << 20) + 1).unwrap();
     let reason = check(&["convert", large.to_str().unwrap(), "--to", "gtfs-rt"], 3);
-    assert!(reason.contains("larger than 256 MiB, which only schedules"), "{reason}");
+    assert!(reason.contains("larger than 256 MiB; only schedules"), "{reason}");
 }
 
 #[tokio::test]
@@ -343,7 +343,7 @@ fn a_file_that_is_not_there_yet_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let absent = folder.path().join("absent.pb");
     let feed = format!("a={}", absent.display());
-    let warning = format!("warning: feed a: there is no {}", absent.display());
+    let warning = format!("warning: feed a: {} does not exist", absent.display());
     let said = check(&["serve", "--check", "--feed", &feed], 0);
     assert!(said.contains("is fine: 1 feed") && said.contains(&warning), "{said}");
     std::fs::write(&absent, "").unwrap();
@@ -473,8 +473,8 @@ async fn watch_takes_up_a_broken_connection() {
     drop(first);
     watching
         .until("it goes on with the state", |said| {
-            let (_, broken) = said.split_once("trying again").unwrap_or_default();
-            let (_, again) = broken.split_once("connected again").unwrap_or_default();
+            let (_, broken) = said.split_once("retrying in").unwrap_or_default();
+            let (_, again) = broken.split_once("reconnected").unwrap_or_default();
             again.contains("state again, after a gap")
         })
         .await;

@@ -183,7 +183,7 @@ async fn what_cannot_be_taken_is_said() {
     let (status, text) = words(get(&link).await).await;
     assert_eq!(status, 422);
     assert!(text.contains("<h1>No report on notes.txt</h1>"), "{text}");
-    assert!(text.contains("could not be checked: this is neither GTFS"), "{text}");
+    assert!(text.contains("could not be checked: this is not GTFS"), "{text}");
     for (kind, status, says) in [
         ("application/x-www-form-urlencoded", 400, "curl -F file=@gtfs.zip"),
         ("application/octet-stream", 413, "larger than 4KiB"),

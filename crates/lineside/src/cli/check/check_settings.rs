@@ -44,8 +44,8 @@ impl CheckSettings {
                 "country" => settings.country = Some(country_for_check(value).map_err(refused)?),
                 "date" => settings.date = Some(parse_date(value).map_err(refused)?),
                 _ => {
-                    let known = "there are fail_on, ignore, country and date";
-                    return Err(refused(format!("no such setting; {known}")));
+                    let known = "expected fail_on, ignore, country or date";
+                    return Err(refused(format!("unknown setting; {known}")));
                 }
             }
         }
@@ -65,7 +65,7 @@ fn parse_fail_on(value: &Value) -> Result<FailOn, String> {
     let named = value.as_str().and_then(|name| FailOn::from_str(name, false).ok());
     named.ok_or_else(|| {
         format!(
-            "{value} is none of \"error\", \"warning\", \"info\" and \"never\"; write fail_on = \"warning\""
+            "expected \"error\", \"warning\", \"info\" or \"never\", not {value}; write fail_on = \"warning\""
         )
     })
 }
@@ -74,14 +74,14 @@ fn parse_ignored(value: &Value) -> Result<Vec<String>, String> {
     let codes = value.as_array().and_then(|list| {
         list.iter().map(|code| code.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
     });
-    let codes = codes.ok_or("a list of codes is due; write ignore = [\"unknown_file\"]")?;
+    let codes = codes.ok_or("expected a list of codes; write ignore = [\"unknown_file\"]")?;
     ensure_known_codes(&codes)?;
     Ok(codes)
 }
 
 fn country_for_check(value: &Value) -> Result<[u8; 2], String> {
     let letters = value.as_str().map(parse_country);
-    let code = letters.unwrap_or_else(|| Err(format!("{value} is no country")));
+    let code = letters.unwrap_or_else(|| Err(format!("{value} is not a country")));
     code.map_err(|reason| format!("{reason}; write country = \"NO\""))
 }
 
@@ -95,7 +95,7 @@ fn parse_date(value: &Value) -> Result<Date, String> {
         _ => None,
     };
     let date = date.and_then(|text| text.parse().ok());
-    date.ok_or_else(|| format!("{value} is no day; write date = 2026-06-15"))
+    date.ok_or_else(|| format!("{value} is not a date; write date = 2026-06-15"))
 }
 
 #[cfg(test)]
@@ -128,22 +128,19 @@ mod tests {
         for (text, words) in [
             (
                 "date = 2026-06-15T08:00:00Z",
-                "date: 2026-06-15T08:00:00Z is no day; write date = 2026-06-15",
+                "date: 2026-06-15T08:00:00Z is not a date; write date = 2026-06-15",
             ),
-            ("date = \"today\"", "date: \"today\" is no day"),
-            ("date = 20260615", "date: 20260615 is no day"),
-            ("country = \"Norway\"", "country: a country is two letters of ISO 3166"),
-            ("country = 47", "country: 47 is no country; write country = \"NO\""),
+            ("date = \"today\"", "date: \"today\" is not a date"),
+            ("date = 20260615", "date: 20260615 is not a date"),
+            ("country = \"Norway\"", "country: expected a country as two letters of ISO 3166"),
+            ("country = 47", "country: 47 is not a country; write country = \"NO\""),
             (
                 "ignore = \"unknown_file\"",
-                "ignore: a list of codes is due; write ignore = [\"unknown_file\"]",
+                "ignore: expected a list of codes; write ignore = [\"unknown_file\"]",
             ),
-            (
-                "ignore = [\"unkown_file\"]",
-                "ignore: no report has the code \"unkown_file\"; did you mean",
-            ),
-            ("fail_on = \"errors\"", "fail_on: \"errors\" is none of"),
-            ("failon = 1", "failon: no such setting; there are fail_on,"),
+            ("ignore = [\"unkown_file\"]", "ignore: unknown code \"unkown_file\"; did you mean"),
+            ("fail_on = \"errors\"", "not \"errors\"; write fail_on"),
+            ("failon = 1", "failon: unknown setting; expected fail_on,"),
             ("date = ", "line 1"),
         ] {
             let told = CheckSettings::parse_toml(text).unwrap_err();

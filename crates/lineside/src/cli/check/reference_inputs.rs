@@ -20,13 +20,13 @@ use crate::cli::{
 pub(super) fn check_usage(arguments: &CheckArguments) -> Result<(), CommandFailure> {
     let inputs = [&Some(arguments.input.clone()), &arguments.r#static, &arguments.previous];
     if inputs.into_iter().filter(|input| input.as_deref() == Some("-")).count() > 1 {
-        let words = "-: standard input can be one of the input, --static and --previous only";
+        let words = "-: only one of the input, --static and --previous can be standard input";
         return Err(CommandFailure::Usage(words.to_owned()));
     }
     let output = arguments.output.as_deref().and_then(find_blocking_file);
     output.map_or(Ok(()), |file| {
         Err(CommandFailure::Usage(format!(
-            "--output: {} is a file, and reports are written into a folder",
+            "--output: {} is a file; give a folder for the report",
             file.display()
         )))
     })
@@ -57,10 +57,10 @@ pub(super) async fn add_reference_inputs(
     }
     if let Some(ids) = &arguments.ids {
         if format != Some(Format::Siri) {
-            return usage("--ids is for SIRI");
+            return usage("--ids is only for SIRI");
         }
         if plan.schedule.is_none() {
-            return usage("--ids says how ids become those of a schedule: --static names that");
+            return usage("--ids maps ids to those of a schedule: give the schedule with --static");
         }
         plan.ids = parse_siri_ids(ids)?;
     }
@@ -68,7 +68,7 @@ pub(super) async fn add_reference_inputs(
         [("--date", arguments.date.is_some()), ("--country", arguments.country.is_some())];
     for (name, _) in of_schedules.iter().filter(|(_, is_given)| *is_given) {
         if is_real_time || is_gbfs_system(body, &plan.files) {
-            print::print_failure(&format!("{name} is for schedules: no rule asks for it here"));
+            print::print_failure(&format!("{name} has no effect: only rules for schedules use it"));
         }
     }
     let Some(previous) = &arguments.previous else { return Ok(()) };
@@ -80,7 +80,7 @@ pub(super) async fn add_reference_inputs(
             sniff_format(&read).filter(|other| *other != format && *other != Format::Raw)
         {
             let words = format!(
-                "--previous {} is {}, and the message is {}",
+                "--previous {} is {}, but the message is {}",
                 redacted_name(previous),
                 format_label(other),
                 format_label(format)
@@ -89,7 +89,7 @@ pub(super) async fn add_reference_inputs(
         }
         plan.previous = Some(read);
     } else {
-        return usage("--previous is for GTFS-Realtime, SIRI and GBFS");
+        return usage("--previous is only for GTFS-Realtime, SIRI and GBFS");
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ async fn read_previous_system(
     }
     let name = gbfs::detect_file_name(&body);
     let name = name.ok_or_else(|| {
-        CommandFailure::Usage(format!("{}: this is no file of GBFS", redacted_name(input)))
+        CommandFailure::Usage(format!("{}: this is not a GBFS file", redacted_name(input)))
     })?;
     Ok(vec![(name.to_owned(), body)])
 }

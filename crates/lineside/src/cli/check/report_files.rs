@@ -77,7 +77,10 @@ pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
     if !holds_input && has_report {
         for path in &of_report {
             if let Err(error) = fs::remove_file(path) {
-                print::print_failure(&format!("{} is of an earlier look: {error}", path.display()));
+                print::print_failure(&format!(
+                    "{} belongs to an earlier report and cannot be deleted: {error}",
+                    path.display()
+                ));
             }
         }
     }

@@ -181,7 +181,7 @@ mod tests {
         assert!(names(folder.path()).is_empty());
         fs::create_dir(folder.path().join("b.json")).unwrap();
         let files = ["a.json", "b.json"].map(|name| (name.to_owned(), bytes::Bytes::new()));
-        assert!(write_folder(folder.path(), &files).is_err(), "one of the names is taken");
+        assert!(write_folder(folder.path(), &files).is_err(), "b.json is a folder");
         assert_eq!(names(folder.path()), ["b.json"]);
     }
 

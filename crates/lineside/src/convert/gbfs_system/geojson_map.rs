@@ -47,7 +47,7 @@ pub(super) fn write_geojson(
     let mut unknown: Vec<&str> = status.into_keys().collect();
     unknown.sort_unstable();
     for id in unknown {
-        losses.record_dropped("station_status", "nothing says where the station is", Some(id));
+        losses.record_dropped("station_status", "the station has no position", Some(id));
     }
     if let Some(FileContent::VehicleStatus(vehicles)) = content(FileKind::VehicleStatus) {
         for vehicle in vehicles {
@@ -83,7 +83,7 @@ const SHOWN: [FileKind; 3] =
 
 fn report_unshown(kind: FileKind, content: &FileContent, losses: &mut ConversionReport) {
     let name = kind.file_name(3).or(kind.file_name(2)).unwrap_or("file");
-    let why = "GeoJSON has stations and vehicles alone";
+    let why = "GeoJSON only has stations and vehicles";
     losses.record_dropped_many(name, why, content.record_count() as u64);
 }
 

@@ -83,14 +83,14 @@ fn no_way(given: ConversionInput, to: ConversionTarget, by: ConversionContext) -
 fn what_is_given_beside_an_input_has_to_mean_something() {
     let schedule = || ConversionContext { schedule: Some(file(b"PK")), ids: None };
     let reason = no_way(body(EPIP), ConversionTarget::Gtfs, schedule());
-    assert_eq!(reason, "a schedule says something of real time, and the input is netex");
+    assert_eq!(reason, "a schedule is only for real-time input, but the input is netex");
     let bikes = of_system(vec![("gbfs".to_owned(), Bytes::from_static(b"{}"))]);
     assert!(no_way(bikes, ConversionTarget::Gbfs3, schedule()).ends_with("the input is gbfs"));
     let ids = || ConversionContext { schedule: None, ids: Some(SiriIds::Netex) };
     assert!(no_way(body(EPIP), ConversionTarget::Gtfs, ids()).ends_with("the input is netex"));
     assert_eq!(
         no_way(body(ET), ConversionTarget::SiriJson, ids()),
-        "SIRI that becomes SIRI keeps its ids"
+        "SIRI output keeps the ids of SIRI input"
     );
 }
 
@@ -100,7 +100,7 @@ fn a_schedule_that_is_none_is_not_taken_for_the_input() {
     writer.start_file("stops.txt", SimpleFileOptions::default()).unwrap();
     let cut = writer.finish().unwrap().into_inner();
     for (schedule, expected) in [
-        (ET.as_bytes(), "its content is neither"),
+        (ET.as_bytes(), "the file is neither"),
         (&cut, "routes.txt: is missing"),
         (&b"<PublicationDelivery>"[..], "publication.xml"),
     ] {
@@ -198,7 +198,7 @@ fn the_json_of_a_journey_after_midnight_has_no_field_of_our_own() {
     )
     .unwrap();
     let trip = &message.entity[0].trip_update.as_ref().unwrap().trip;
-    assert_eq!(trip.named_start_date.as_deref(), Some("20261122"), "protobuf has it");
+    assert_eq!(trip.named_start_date.as_deref(), Some("20261122"), "protobuf output has it");
     let (text, converted) = by(ConversionTarget::GtfsRtJson);
     assert!(converted.losses.iter().any(|loss| loss.kind == "named_start_date"));
     let json: Value = serde_json::from_slice(&text).unwrap();
@@ -214,7 +214,7 @@ fn a_journey_with_an_extra_call_keeps_those_that_are_not_told() {
     );
     let (_, alone) = one(body(&extra), ConversionTarget::GtfsRt);
     let lost: Vec<_> = alone.losses.iter().map(|loss| (loss.kind, loss.count)).collect();
-    assert_eq!(lost, [("ExtraCall", 1), ("OperatorRef", 1)], "without a schedule they are lost");
+    assert_eq!(lost, [("ExtraCall", 1), ("OperatorRef", 1)], "they need a schedule");
     let framed = extra.replace(
         "<DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>",
         "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
