@@ -42,7 +42,9 @@ impl DataDirLock {
         match lock.try_lock() {
             Ok(()) => Ok(Self { _lock: lock, folder: folder.to_owned() }),
             Err(TryLockError::WouldBlock) => {
-                bail!("data folder {shown} belongs to another server that is running")
+                bail!(
+                    "data folder {shown} is in use by another server: stop it, or set another data_dir"
+                )
             }
             Err(TryLockError::Error(error)) => {
                 Err(error).with_context(|| format!("cannot lock data folder {shown}"))

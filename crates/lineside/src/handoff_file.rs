@@ -38,15 +38,14 @@ pub(crate) fn load_and_delete(folder: &Path) -> Option<HandoffState> {
     // The state may be used only if no later start can load it again.
     match fs::remove_file(&path).and_then(|()| sync_folder(folder)) {
         Ok(()) => Some(kept),
-        Err(error) => reject_file(&path, &format_args!("it cannot be taken away: {error}")),
+        Err(error) => reject_file(&path, &format_args!("it cannot be deleted: {error}")),
     }
 }
 
 fn reject_file(path: &Path, error: &dyn std::fmt::Display) -> Option<HandoffState> {
     tracing::warn!(
         file = %path.display(), %error,
-        "what the last stop left is not used: every channel begins a new life, and who comes back is given its state, \
-         marked as a gap"
+        "the state of the last stop cannot be used: every channel starts with a new epoch, and clients that reconnect receive a full state, marked as a gap"
     );
     None
 }
@@ -174,7 +173,10 @@ mod tests {
         assert!(!folder.path().join(PART).exists());
         let next = load_and_delete(folder.path());
         assert!(next.is_some() && !file.exists());
-        assert!(load_and_delete(folder.path()).is_none(), "after a crash nothing of it comes back");
+        assert!(
+            load_and_delete(folder.path()).is_none(),
+            "after a crash, the state is not loaded again"
+        );
     }
 
     #[tokio::test]

@@ -161,8 +161,8 @@ mod tests {
     fn it_is_bounded_keeps_its_order_and_the_newest_takes_the_place_of_the_older() {
         let queue = queue(1);
         assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
-        assert!(!queue.push("c", 1, 2), "it is full");
-        assert!(queue.push("a", 2, 2), "a newer job of who waits already");
+        assert!(!queue.push("c", 1, 2), "the queue is full");
+        assert!(queue.push("a", 2, 2), "a newer job replaces a waiting one");
         let figures = queue.stats();
         assert_eq!((figures.waiting, figures.refused, figures.replaced), (2, 1, 1));
         let standing = |key| queue.job_status(|other| *other == key);
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!((figures.slots, figures.running, figures.waiting), (2, 1, 2));
         assert_eq!(queue.start_next_job().unwrap().0, "b");
         drop(permit);
-        assert!(queue.start_next_job().is_none(), "its last job is still at it");
+        assert!(queue.start_next_job().is_none(), "its last job is still running");
         queue.finish_job(&"a", Some(Duration::from_millis(5)));
         let (key, job, _permit) = queue.start_next_job().unwrap();
         assert_eq!((key, job), ("a", 2));
@@ -219,7 +219,7 @@ mod tests {
     fn who_is_gone_waits_no_more() {
         let queue = queue(0);
         assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
-        assert!(queue.start_next_job().is_none(), "there is no slot");
+        assert!(queue.start_next_job().is_none(), "the concurrency is 0");
         queue.retain(|key| *key == "b");
         queue.set_concurrency(1);
         assert_eq!(queue.start_next_job().unwrap().0, "b");

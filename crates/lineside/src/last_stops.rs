@@ -61,7 +61,7 @@ back,08:10:00,08:10:00,p2,2
         let timetable = load_line(TABLES);
         let towards = |id| list_last_stops(&timetable, timetable.find_stop(id).expect("a stop"));
         assert_eq!(towards("s"), ["North", "East"], "two patterns go north, one goes east");
-        assert_eq!(towards("p2"), ["East"], "a trip that ends here goes nowhere");
+        assert_eq!(towards("p2"), ["East"], "a trip that ends here has no later stop");
         assert_eq!(towards("n"), ["Central"]);
     }
 }

@@ -203,7 +203,7 @@ fn inbox_address(config: &Config, beside_city: Option<SocketAddr>) -> Option<Arc
 /// Opens the listener; returns its address, whose port the system may have chosen.
 async fn open_listener(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(at).await.with_context(|| format!("cannot listen on {at}"))?;
-    let address = listener.local_addr().context("a listener without an address")?;
+    let address = listener.local_addr().context("the listener has no address")?;
     Ok((listener, address))
 }
 
@@ -244,7 +244,7 @@ async fn start_ingest(
             keeps.as_deref().and_then(handoff_file::load_and_delete),
         )
     };
-    tokio::task::spawn_blocking(start).await.context("the start broke off")
+    tokio::task::spawn_blocking(start).await.context("a task of the start crashed")
 }
 
 /// Returns the configured limits, reduced to the available descriptors.
@@ -256,7 +256,7 @@ fn connection_limits(config: &Config) -> http::ConnectionLimits {
     if total < wanted {
         let descriptors = descriptors.unwrap_or_default();
         tracing::warn!(
-            "{total} connections instead of {wanted}: the system allows {descriptors} descriptors (ulimit -n)"
+            "at most {total} connections instead of {wanted}: the system allows {descriptors} open files (raise ulimit -n)"
         );
     }
     http::ConnectionLimits {
@@ -349,8 +349,8 @@ async fn reload_certificate(tls: Arc<http::ServerTls>, shutdown: Shutdown) {
         }
         known = found;
         match tls.reload_certificate() {
-            Ok(()) => tracing::info!("the certificate was read again"),
-            Err(error) => tracing::warn!("the certificate stays as it was: {error:#}"),
+            Ok(()) => tracing::info!("the certificate was reloaded"),
+            Err(error) => tracing::warn!("the certificate was not reloaded: {error:#}"),
         }
     }
 }
@@ -390,10 +390,10 @@ impl RunningServer {
             run_within(VISITORS_STOP_MAX, self.app.uploads().stop_jobs())
         );
         if sessions.is_none() {
-            tracing::info!("sessions that did not read their last words are dropped");
+            tracing::info!("sessions that did not read the disconnect message in time are dropped");
         }
         if visitors.is_none() {
-            tracing::warn!("not all uploaded files are deleted: the next start deletes them");
+            tracing::warn!("some uploaded files could not be deleted: the next start deletes them");
         }
         if let Some(keeping) = keeping {
             let ingest = Arc::clone(self.app.ingest());
@@ -401,7 +401,7 @@ impl RunningServer {
         }
         delays::save_quarter(&self.app);
         if run_within(KEEP_TIME_MAX, self.telling).await.is_none() {
-            tracing::warn!("the last reports of real time may not be remembered");
+            tracing::warn!("the last real-time reports may not be stored");
         }
         if let Some(store) = self.app.store() {
             flush_store(Arc::clone(store)).await;
@@ -417,7 +417,7 @@ impl RunningServer {
     async fn stop_polling(&self, drain: Duration) -> Option<HandoffFileWriter> {
         let ingest = Arc::clone(self.app.ingest());
         if run_within(drain.max(POLLING_STOP_MAX), ingest.shut_down()).await.is_none() {
-            tracing::info!("a poll did not end and is dropped");
+            tracing::info!("a poll did not finish in time and is dropped");
         }
         let (folder, now) = (self.keeps.clone()?, self.app.now());
         write_handoff_part(move || HandoffFileWriter::start_with_networks(folder, &ingest, now))
@@ -433,7 +433,7 @@ async fn flush_store(store: Arc<Store>) {
         None => format!("it took longer than {} s", KEEP_TIME_MAX.as_secs()),
         Some(_) => return,
     };
-    tracing::warn!(error = %failed, "the last polls may not be remembered");
+    tracing::warn!(error = %failed, "the last polls may not be stored");
 }
 
 /// Writes a part of the handoff file with a timeout.
@@ -448,7 +448,7 @@ async fn write_handoff_part<T: Send + 'static>(
     };
     tracing::warn!(
         error = failed,
-        "nothing is kept for the next start: who comes back then is given the state, marked as a gap"
+        "the state for the next start was not written: clients that reconnect then receive a full state, marked as a gap"
     );
     None
 }

@@ -45,7 +45,7 @@ impl ServerStorage {
         };
         let own_clock = Arc::clone(clock);
         let open = move || open_store_file(&folder, own_clock, keep);
-        match tokio::task::spawn_blocking(open).await.context("the start broke off")? {
+        match tokio::task::spawn_blocking(open).await.context("a task of the start crashed")? {
             Ok(store) => {
                 let store = Arc::new(store);
                 let archive = Arc::<Store>::clone(&store);
@@ -55,7 +55,7 @@ impl ServerStorage {
             Err(error @ StoreError::Newer { .. }) => Err(error.into()),
             Err(error) => {
                 tracing::error!(
-                    "{error}. Until the next start the history of polls is in memory only, and last good bytes are not stored; feeds are polled and served as in the configuration file: the overrides of admins do not apply, so removed feeds are public, and paused sources are polled"
+                    "{error}. Until the next start, the history of polls is only in memory, last good bytes are not stored, and admins' overrides do not apply: removed feeds are public, and paused sources are polled"
                 );
                 Ok(Self::in_memory(clock))
             }
@@ -114,7 +114,7 @@ mod tests {
     async fn a_damaged_file_stops_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(FILE);
-        std::fs::write(&file, "no database at all, and long enough to tell. ".repeat(99)).unwrap();
+        std::fs::write(&file, "not a database, and long enough for a header. ".repeat(99)).unwrap();
         let ledger =
             ServerStorage::open_or_in_memory(&config(Some(folder.path())), &clock()).await.unwrap();
         assert!(ledger.store.is_none());

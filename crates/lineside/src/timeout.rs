@@ -11,22 +11,22 @@ use lineside_validate::CancelToken;
 /// Runs `work`; returns `None` if it takes longer than `limit`.
 ///
 /// Cancel safety: `work` is dropped when the limit passes.
-#[expect(clippy::disallowed_methods, reason = "a socket's deadline is real time")]
+#[expect(clippy::disallowed_methods, reason = "a socket's timeout is in real time")]
 pub(crate) async fn run_within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
     tokio::time::timeout(limit, work).await.ok()
 }
 
 /// Sleeps for this time.
-#[expect(clippy::disallowed_methods, reason = "a socket's pause is real time")]
+#[expect(clippy::disallowed_methods, reason = "a socket's pause is in real time")]
 pub(crate) async fn sleep_for(length: Duration) {
     tokio::time::sleep(length).await;
 }
 
 /// Returns the current time as an HTTP date.
-#[expect(clippy::disallowed_methods, reason = "the date of a reply is of real time")]
+#[expect(clippy::disallowed_methods, reason = "the Date header is in real time")]
 pub(crate) fn current_http_date() -> HeaderValue {
     let now = httpdate::fmt_http_date(SystemTime::now());
-    HeaderValue::try_from(now).expect("a date is a header value")
+    HeaderValue::try_from(now).expect("a date is a valid header value")
 }
 
 /// Runs `work` and returns its result; requests its cancellation with `stop` after `limit`.
@@ -39,7 +39,7 @@ pub(crate) fn cancel_after<T>(limit: Duration, stop: &CancelToken, work: impl Fn
             }
         };
         // If the watchdog thread cannot be spawned, there is no timeout.
-        drop(thread::Builder::new().name("patience".to_owned()).spawn_scoped(scope, wait));
+        drop(thread::Builder::new().name("timeout".to_owned()).spawn_scoped(scope, wait));
         let done = work();
         drop(ending);
         done
@@ -51,7 +51,7 @@ pub(crate) fn cancel_after<T>(limit: Duration, stop: &CancelToken, work: impl Fn
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "what a client waits is real time")]
+    #[expect(clippy::disallowed_methods, reason = "a client's waiting time is real time")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }

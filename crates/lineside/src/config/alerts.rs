@@ -218,11 +218,11 @@ impl ConfigChecker<'_> {
             }
             (None, None) => None,
             (Some(user), None) => {
-                self.add_error(&user, "smtp.user", "a user needs a password beside it");
+                self.add_error(&user, "smtp.user", "requires smtp.password");
                 None
             }
             (None, Some(_)) => {
-                self.add_error(&table.host, "smtp.password", "a password needs a user beside it");
+                self.add_error(&table.host, "smtp.password", "requires smtp.user");
                 None
             }
         };
@@ -266,13 +266,13 @@ impl ConfigChecker<'_> {
                 table.secret.as_ref().and_then(|it| self.check_signing_key(&secret_key, it));
             let target = self.check_target(&format!("{key}.to"), &table.to, signing, has_smtp);
             if let (Some(secret), Some(AlertTarget::Mail(_))) = (&table.secret, &target) {
-                self.add_error(secret, &secret_key, "mail is not signed with a secret");
+                self.add_error(secret, &secret_key, "a mail target has no secret: remove it");
             }
             let is_other = |alert: &AlertConfig| {
                 target.as_ref().is_some_and(|it| it.signs_differently(&alert.target))
             };
             if alerts.iter().any(is_other) {
-                let reason = "an alert before it signs otherwise for the same address";
+                let reason = "an earlier alert has another secret for the same address";
                 self.add_error(&table.to, &secret_key, reason);
             }
             let patterns = table.feeds.unwrap_or_default();
@@ -326,7 +326,7 @@ impl ConfigChecker<'_> {
                     self.add_error(text, key, reason);
                 }
                 (_, false) => {
-                    self.add_error(text, key, "mail needs [smtp], the server to send it by")
+                    self.add_error(text, key, "a mail target requires [smtp], the mail server")
                 }
                 _ => {}
             }
@@ -382,7 +382,10 @@ mod tests {
         assert_eq!((hook.on_state, hook.on_expiry, hook.after), (false, true, Duration::ZERO));
         assert!(hook.covers_feed("city-vehicles") && !hook.covers_feed("town"));
         let shown = format!("{config:?}");
-        assert!(!shown.contains("hooks.example.org"), "an address may hold a secret: {shown}");
+        assert!(
+            !shown.contains("hooks.example.org"),
+            "the Debug output must not have the secret: {shown}"
+        );
     }
 
     #[test]
@@ -420,7 +423,7 @@ mod tests {
     fn what_could_not_be_told_is_refused_at_once() {
         check_refused(
             "[[alert]]\nto = \"mailto:a@example.org\"\n",
-            "line 2, alert[0].to: mail needs [smtp], the server to send it by",
+            "line 2, alert[0].to: a mail target requires [smtp], the mail server",
         );
         check_refused(
             "[[alert]]\nto = \"ftp://a.example/token\"\n",
@@ -436,7 +439,7 @@ mod tests {
         }
         check_refused(
             "[[alert]]\nto = \"https://a.example\"\nsecret = \"x\"\n[[alert]]\nto = \"https://a.example\"\n",
-            "line 5, alert[1].secret: an alert before it signs otherwise for the same address",
+            "line 5, alert[1].secret: an earlier alert has another secret for the same address",
         );
         check_refused(
             "[[alert]]\nto = \"https://a.example\"\nafter = \"1h\"\n",
@@ -448,7 +451,7 @@ mod tests {
         );
         check_refused(
             "[smtp]\nhost = \"mail\"\nfrom = \"a@example.org\"\nuser = \"a\"\n",
-            "line 4, smtp.user: a user needs a password beside it",
+            "line 4, smtp.user: requires smtp.password",
         );
     }
 }

@@ -80,12 +80,12 @@ impl ConfigChecker<'_> {
             (Some(secret), None) => self.check_secret("token.hmac", &secret).map(TokenKey::Hmac),
             (None, Some(pem)) => self.check_public_key(&pem),
             (Some(_), Some(pem)) => {
-                let reason = "tokens are signed with a secret or with a key pair, not both";
+                let reason = "expected either hmac or public_key, not both";
                 self.add_error(&pem, "token.public_key", reason);
                 None
             }
             (None, None) => {
-                let reason = "needs hmac, the secret that signs tokens, or public_key";
+                let reason = "missing hmac, the secret that signs tokens, or public_key";
                 self.add_error(&Spanned::new(span, ()), "token", reason);
                 None
             }
@@ -118,7 +118,7 @@ impl ConfigChecker<'_> {
     pub(super) fn check_secret(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<Secret> {
         match text.get_ref().resolve_secret(self.base) {
             Ok(secret) if secret.is_empty() => {
-                self.add_error(text, key, "expected a secret, not an empty text");
+                self.add_error(text, key, "expected a secret, not empty text");
                 None
             }
             Ok(secret) => Some(Secret::new(secret)),
@@ -172,7 +172,7 @@ impl ConfigChecker<'_> {
         // The documentation writes such prefixes with an ellipsis.
         let prefix = written.strip_suffix('…').unwrap_or(written);
         if !prefix.starts_with(APP_PREFIX) || prefix.len() > CHANNEL_BYTES_MAX {
-            let wanted = "how the names of channels begin, such as \"app/\" or \"app/chat/\"";
+            let wanted = "a channel prefix such as \"app/\" or \"app/chat/\"";
             self.add_error(text, key, expected_message(wanted, written));
         }
         prefix.to_owned()

@@ -91,7 +91,7 @@ impl ConfigChecker<'_> {
             let key = format!("converter[{number}]");
             if converters.iter().any(|other| other.from == table.from.get_ref().as_str()) {
                 let reason = format!(
-                    "another converter is from {:?} already: a name of its own tells them apart",
+                    "another converter already has from = {:?}: give this one another name",
                     table.from.get_ref()
                 );
                 self.add_error(&table.from, &format!("{key}.from"), reason);
@@ -107,8 +107,8 @@ impl ConfigChecker<'_> {
         let ConverterTable { from, to, command, timeout, memory } = table;
         self.check_own_name(&format!("{key}.from"), &from);
         let as_one = match from.get_ref().as_str() {
-            "gbfs" => Some("a GBFS system is many files, and a program is given one body"),
-            "raw" => Some("raw is what is passed on as it is: give the format a name of its own"),
+            "gbfs" => Some("a GBFS system has many files, and a program gets only one body"),
+            "raw" => Some("raw data are served unchanged: give the format another name"),
             _ => None,
         };
         if let Some(reason) = as_one {
@@ -117,8 +117,7 @@ impl ConfigChecker<'_> {
         let made = Format::from_name(to.get_ref()).filter(|format| MADE.contains(format));
         if made.is_none() {
             let names = MADE.map(Format::as_str).join(", ");
-            let reason =
-                expected_message(&format!("one of {names}, which are read here"), to.get_ref());
+            let reason = expected_message(&format!("one of {names}"), to.get_ref());
             self.add_error(&to, &format!("{key}.to"), reason);
         }
         let program = self.check_program(key, (command, timeout, memory), &MAY_TAKE);
@@ -132,7 +131,7 @@ impl ConfigChecker<'_> {
     /// Checks a name that the operator chooses.
     pub(super) fn check_own_name(&mut self, key: &str, name: &Spanned<String>) {
         if !is_valid_name(name.get_ref()) {
-            let wanted = format!("1 to {NAME_CHARS_MAX} of a-z 0-9 . _ -");
+            let wanted = format!("1 to {NAME_CHARS_MAX} characters of a-z 0-9 . _ -");
             self.add_error(name, key, expected_message(&wanted, name.get_ref()));
         }
     }
@@ -172,7 +171,7 @@ impl ConfigChecker<'_> {
                 Some(format!("an argument is longer than {ARGUMENT_CHARS_MAX} characters"))
             }
             all if all.iter().any(|argument| argument.contains('\0')) => {
-                Some("an argument cannot hold a zero byte".to_owned())
+                Some("an argument cannot contain a zero byte".to_owned())
             }
             _ => None,
         };
@@ -210,7 +209,7 @@ impl ConfigChecker<'_> {
         let format = Format::from_name(name);
         if format.is_none() && self.has_all_converters {
             let names = Format::ALL.map(|format| format!("`{}`", format.as_str())).join(", ");
-            let wanted = format!("one of {names}, or what a [[converter]] is from");
+            let wanted = format!("one of {names}, or the `from` of a [[converter]]");
             self.add_error(&text, key, expected_message(&wanted, name));
         }
         (format, None)
@@ -228,23 +227,22 @@ pub(crate) fn find_siri_fault(
     let siri = siri?;
     let is_siri = converter.is_some_and(|converter| converter.from == "siri");
     if let Some(other) = format.filter(|it| *it != Format::Siri && !is_siri) {
-        let reason = format!("is for feeds of SIRI, and the format here is {:?}", other.as_str());
+        let reason = format!("only for SIRI feeds, but the format is {:?}", other.as_str());
         return Some(("siri", reason));
     }
     if siri.mode != SiriMode::Lite && url.is_some_and(SourceLocation::is_local) {
-        let reason = "a file is not asked: requests go to http or https";
+        let reason = "a local file cannot be requested: use an http(s) URL";
         return Some(("siri.mode", reason.to_owned()));
     }
     let converter = converter?;
     // A pushed delivery holds only a part of the data, so no program could make a whole feed of it.
     if siri.mode == SiriMode::Subscribe {
-        let reason = "a converter is given whole answers: expected \"request\" or \"lite\"";
+        let reason = "a converter needs complete responses: expected \"request\" or \"lite\"";
         return Some(("siri.mode", reason.to_owned()));
     }
     // Changes can be merged into the known state only while they are still SIRI.
     if siri.mode == SiriMode::Lite && siri.requestor_ref.is_some() && converter.to != Format::Siri {
-        let reason = "whom SIRI Lite knows by name it answers with what has changed, and a converter is \
-                      given whole answers: leave it out";
+        let reason = "with a requestor, SIRI Lite only sends changes, and a converter needs complete responses: remove it";
         return Some(("siri.requestor_ref", reason.to_owned()));
     }
     None
@@ -256,7 +254,7 @@ pub(crate) fn find_inbox_fault(
     is_reached: bool,
 ) -> Option<(&'static str, String)> {
     siri.filter(|it| it.mode == SiriMode::Subscribe && !is_reached)?;
-    let reason = "producers bring their news to server.public_url, which is not named: expected public_url in [server]";
+    let reason = "producers send deliveries to server.public_url, which is missing: add public_url to [server]";
     Some(("siri.mode", reason.to_owned()))
 }
 
@@ -331,22 +329,27 @@ mod tests {
         let one = "[[converter]]\nfrom = \"hafas\"\nto = \"gtfs\"\ncommand = [\"cat\"]\n";
         check_refused(
             &format!("{one}{one}{FEED}"),
-            &["line 6, converter[1].from: another converter is from \"hafas\""],
+            &["line 6, converter[1].from: another converter already has from = \"hafas\""],
         );
-        for (from, says) in [("Ha Fas", "1 to 40"), ("gbfs", "many files"), ("raw", "passed on")] {
+        for (from, says) in
+            [("Ha Fas", "1 to 40"), ("gbfs", "many files"), ("raw", "served unchanged")]
+        {
             check_refused(&one.replace("hafas", from), &[says]);
         }
         let siri = one.replace("hafas", "siri");
         let subscribed = "siri = { mode = \"subscribe\", requestor_ref = \"a\" }\n";
         check_refused(
             &format!("{siri}{}{subscribed}", FEED.replace("hafas", "siri")),
-            &["feed[0].siri.mode: a converter is given whole answers"],
+            &["feed[0].siri.mode: a converter needs complete responses"],
         );
         let named = "siri = { mode = \"lite\", requestor_ref = \"a\" }\n";
         let named = format!("{}{named}", FEED.replace("hafas", "siri"));
-        check_refused(&format!("{siri}{named}"), &["feed[0].siri.requestor_ref: whom SIRI Lite"]);
+        check_refused(&format!("{siri}{named}"), &["feed[0].siri.requestor_ref: with a requestor"]);
         let mended = siri.replace("to = \"gtfs\"", "to = \"siri\"");
-        assert!(parse(&format!("{mended}{named}")).is_ok(), "changes are put together afterwards");
+        assert!(
+            parse(&format!("{mended}{named}")).is_ok(),
+            "changes to SIRI are merged after the conversion"
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl ConfigError {
     pub(super) fn invalid_utf8(file: &Path, bytes: &[u8], error: Utf8Error) -> Self {
         let text_before = &bytes[..error.valid_up_to()];
         let line = 1 + text_before.iter().filter(|byte| **byte == b'\n').count();
-        let reason = "not UTF-8, which a configuration has to be".to_owned();
+        let reason = "not UTF-8: save the configuration as UTF-8".to_owned();
         Self { file: file.to_owned(), line: Some(line), key: String::new(), reason }
     }
 
@@ -33,7 +33,7 @@ impl ConfigError {
     /// Returns the error that a previously valid file has no list of feeds: it was truncated, or emptied by mistake.
     pub(crate) fn missing_feeds(file: &Path, feeds: usize) -> Self {
         let reason = format!(
-            "has no [[feed]], and {feeds} {} in force: write feed = [] to remove all feeds",
+            "has no [[feed]], but {feeds} {} being served: write feed = [] to remove all feeds",
             if feeds == 1 { "feed is" } else { "feeds are" }
         );
         Self { file: file.to_owned(), line: None, key: String::new(), reason }

@@ -60,7 +60,7 @@ impl ConfigChecker<'_> {
             let key = format!("validator[{number}]");
             if validators.iter().any(|other| other.name == table.name.get_ref().as_str()) {
                 let reason =
-                    format!("another validator is called {:?} already", table.name.get_ref());
+                    format!("another validator already has the name {:?}", table.name.get_ref());
                 self.add_error(&table.name, &format!("{key}.name"), reason);
             }
             validators.push(Arc::new(self.check_external_validator(&key, table)));
@@ -79,10 +79,10 @@ impl ConfigChecker<'_> {
         if known.is_none() {
             let reason = match Format::from_name(format.get_ref()) {
                 Some(Format::Gbfs) => {
-                    "a GBFS system is many files, and a program is given one".to_owned()
+                    "a GBFS system has many files, and a program gets only one".to_owned()
                 }
                 Some(format) if format.is_realtime() => {
-                    "real time has a new message with each poll, and no program is started for each"
+                    "real-time feeds are not validated externally, because each poll has a new message"
                         .to_owned()
                 }
                 _ => expected_message("\"gtfs\" or \"netex\"", format.get_ref()),
@@ -142,10 +142,13 @@ mod tests {
         let good = one("name = \"a\"\nformat = \"gtfs\"\ncommand = [\"cat\"]");
         for (text, says) in [
             (good.replace("\"a\"", "\"A b\""), "line 2, validator[0].name: expected 1 to 40"),
-            (good.repeat(2), "line 6, validator[1].name: another validator is called \"a\""),
-            (good.replace("gtfs", "siri"), "line 3, validator[0].format: real time has"),
-            (good.replace("gtfs", "gtfs-rt"), "line 3, validator[0].format: real time has"),
-            (good.replace("gtfs", "gbfs"), "line 3, validator[0].format: a GBFS system is many"),
+            (
+                good.repeat(2),
+                "line 6, validator[1].name: another validator already has the name \"a\"",
+            ),
+            (good.replace("gtfs", "siri"), "line 3, validator[0].format: real-time feeds"),
+            (good.replace("gtfs", "gtfs-rt"), "line 3, validator[0].format: real-time feeds"),
+            (good.replace("gtfs", "gbfs"), "line 3, validator[0].format: a GBFS system has many"),
             (good.replace("gtfs", "hafas"), "validator[0].format: expected \"gtfs\" or \"netex\""),
             (good.replace("[\"cat\"]", "[]"), "line 4, validator[0].command: expected a program"),
             (format!("{good}timeout = \"2d\"\n"), "validator[0].timeout: 2d is out of range"),

@@ -22,7 +22,7 @@ impl FromStr for FeedArgument {
                 Ok(id) => (Some(id), place),
                 // The `=` belongs to a URL's query or to a path.
                 Err(_) if id.contains("://") || Path::new(text).exists() => (None, text),
-                Err(error) => return Err(format!("{id:?} before the = is no id: {error}")),
+                Err(error) => return Err(format!("{id:?} before the = is not a feed id: {error}")),
             },
             _ => (None, text),
         };
@@ -43,7 +43,7 @@ pub fn feeds_from_arguments(
     let mut taken: HashSet<String> = taken.into_iter().map(|id| id.as_str().to_owned()).collect();
     for id in arguments.iter().filter_map(|argument| argument.id.as_ref()) {
         if !taken.insert(id.as_str().to_owned()) {
-            return Err(format!("--feed: {id} is the id of two feeds"));
+            return Err(format!("--feed: two feeds have the id {id}"));
         }
     }
     let feed = |argument: FeedArgument| {
@@ -60,9 +60,9 @@ fn derive_id(location: &SourceLocation, taken: &mut HashSet<String>) -> FeedId {
     let name = readable_name(location);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.clone()).chain(numbered).find(|id| !taken.contains(id));
-    let id = free.expect("the numbers do not run out");
+    let id = free.expect("the sequence of numbers is infinite");
     taken.insert(id.clone());
-    FeedId::new(&id).expect("a derived name holds only what an id may hold")
+    FeedId::new(&id).expect("a derived name has only the characters of an id")
 }
 
 /// Returns the last part of the address without its extension, in the characters of an id.
@@ -122,7 +122,7 @@ mod tests {
             [("a b=/path/x.zip", "a b", "letters"), ("=https://example.org", "", "empty")]
         {
             let refused = text.parse::<FeedArgument>().unwrap_err();
-            let said = format!("{id:?} before the = is no id: ");
+            let said = format!("{id:?} before the = is not a feed id: ");
             assert!(refused.starts_with(&said) && refused.contains(why), "{refused}");
         }
     }

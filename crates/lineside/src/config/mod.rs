@@ -467,7 +467,7 @@ mod tests {
         let refused =
             Config::load_with_feeds(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
         assert!(
-            refused.ends_with("lineside.toml line 5, feed[1].id: \"town\" is the id of a --feed"),
+            refused.ends_with("lineside.toml line 5, feed[1].id: a --feed has the id \"town\""),
             "{refused}"
         );
         std::fs::write(

@@ -51,7 +51,7 @@ impl ConfigChecker<'_> {
         let is_authorization =
             |name: &&Spanned<String>| name.get_ref().eq_ignore_ascii_case("authorization");
         let header = table.headers.keys().find(is_authorization);
-        let reason = "a feed has one of basic, oauth2 and a header Authorization";
+        let reason = "a feed can have only one of basic, oauth2 and an Authorization header";
         match (&table.basic, &table.oauth2, header) {
             (Some(_), Some(oauth2), _) => self.add_error(oauth2, &format!("{key}.oauth2"), reason),
             (None, None, _) | (_, _, None) => {}
@@ -67,7 +67,7 @@ impl ConfigChecker<'_> {
         let BasicAuthTable { user, password } = table?.into_inner();
         let password = self.check_secret(&format!("{key}.password"), &password);
         if user.get_ref().contains(':') {
-            let reason = "a user of basic authentication has no colon in its name";
+            let reason = "a basic authentication user name cannot contain a colon";
             self.add_error(&user, &format!("{key}.user"), reason);
         }
         let user = self.check_short_text(&format!("{key}.user"), Some(user))?;
@@ -83,7 +83,7 @@ impl ConfigChecker<'_> {
             table?.into_inner();
         let token_url = self.check_web_url(&format!("{key}.token_url"), &token_url);
         if client_id.get_ref().is_empty() {
-            let reason = expected_message("the name of a client", "");
+            let reason = expected_message("a client id", "");
             self.add_error(&client_id, &format!("{key}.client_id"), reason);
         }
         let client_id = self.check_short_text(&format!("{key}.client_id"), Some(client_id));
@@ -106,7 +106,7 @@ impl ConfigChecker<'_> {
         let is_short = (1..=CLIENT_NAME_CHARS_MAX).contains(&text.get_ref().len());
         if !is_plain || !is_short || text.get_ref().trim() != text.get_ref() {
             let what = format!(
-                "1 to {CLIENT_NAME_CHARS_MAX} characters of ASCII, such as \"company-application\""
+                "1 to {CLIENT_NAME_CHARS_MAX} ASCII characters, such as \"company-application\""
             );
             self.add_error(&text, "server.client_name", expected_message(&what, text.get_ref()));
         }
@@ -165,7 +165,7 @@ mod tests {
         );
         check_refused(
             "basic = { user = \"a:b\", password = \"s3cret\" }",
-            "feed[0].basic.user: a user of basic authentication has no colon in its name",
+            "feed[0].basic.user: a basic authentication user name cannot contain a colon",
         );
         check_refused(
             "basic = { user = \"a\", password = { env = \"LINESIDE_TEST_NOT_SET\" } }",
@@ -182,7 +182,7 @@ mod tests {
         );
         check_refused(
             "headers = { authorization = \"x\" }\nbasic = { user = \"a\", password = \"b\" }",
-            "feed[0].headers: a feed has one of basic, oauth2 and a header Authorization",
+            "feed[0].headers: a feed can have only one of basic, oauth2 and an Authorization header",
         );
     }
 

@@ -37,8 +37,8 @@ const NAMES: [(&str, &str); 5] = [
 const TYPES: [&str; 3] = ["gtfs-rt", "generic-http", "gbfs"];
 /// Its other types, and the reason why each is not supported.
 const TYPES_PASSED_OVER: [(&str, &str); 2] = [
-    ("s3", "files in S3 are not read: publish them under an http(s) URL"),
-    ("dynamic-irve-aggregate", "merged charging points are not offered"),
+    ("s3", "files in S3 are not supported: publish them at an http(s) URL"),
+    ("dynamic-irve-aggregate", "merged charging points are not supported"),
 ];
 
 /// Returns true if a file of this name is such a configuration.
@@ -199,7 +199,7 @@ impl YamlReader<'_> {
         match scalar_text(value) {
             Some(text) => Some(self.with_line_span(value, text)),
             None => {
-                self.add_error(value, key, "expected a text");
+                self.add_error(value, key, "expected text");
                 None
             }
         }
@@ -255,7 +255,7 @@ impl YamlReader<'_> {
             pairs.into_iter().map(pair).collect()
         });
         if texts.is_none() {
-            self.add_error(value, key, "expected pairs of texts, as [[\"X-Key\", \"value\"]]");
+            self.add_error(value, key, "expected pairs of text, such as [[\"X-Key\", \"value\"]]");
         }
         texts.unwrap_or_default()
     }
@@ -382,10 +382,8 @@ mod tests {
             "feeds:\n- identifier: a\n  target_url: http://x/\n  response_headers: [[ETag, x]]\n- \
              identifier: a\n  target_url: http://x/\n",
             &[
-                "proxy-config.yml line 4, feeds[0].response_headers.ETag: the server says that \
-                 itself",
-                "proxy-config.yml line 5, feeds[1].identifier: \"a\" is already the id of another \
-                 feed",
+                "proxy-config.yml line 4, feeds[0].response_headers.ETag: the server sets this header",
+                "proxy-config.yml line 5, feeds[1].identifier: another feed already has the id \"a\"",
             ],
         );
     }

@@ -22,9 +22,9 @@ impl ConfigChecker<'_> {
                     headers.push((header, value))
                 }
                 (Ok(header), Ok(_)) if !is_allowed_header(&header) => {
-                    self.add_error(&name, &key, "the server says that itself");
+                    self.add_error(&name, &key, "the server sets this header");
                 }
-                _ => self.add_error(&name, &key, "no header that HTTP can carry"),
+                _ => self.add_error(&name, &key, "not a valid HTTP header"),
             }
         }
         headers

@@ -169,7 +169,7 @@ impl<'a> ConfigChecker<'a> {
                 Some(proxy) => proxies.push(proxy),
                 None => {
                     let reason = expected_message(
-                        "an address or a network, as \"10.0.0.0/8\"",
+                        "an address or a network such as \"10.0.0.0/8\"",
                         text.get_ref(),
                     );
                     self.add_error(text, "server.trusted_proxies", reason);
@@ -181,7 +181,7 @@ impl<'a> ConfigChecker<'a> {
 
     fn check_map(&mut self, table: MapTable) -> MapConfig {
         if let (Some(_), Some(pmtiles)) = (&table.style, &table.pmtiles) {
-            let reason = "a map has a style or a PMTiles archive, not both";
+            let reason = "a map can have a style or a PMTiles archive, not both";
             self.add_error(pmtiles, "map.pmtiles", reason);
         }
         MapConfig {
@@ -193,7 +193,7 @@ impl<'a> ConfigChecker<'a> {
 
     fn check_map_origins(&mut self, texts: &[Spanned<String>]) -> Vec<String> {
         if let Some(beyond) = texts.get(ORIGINS_MAX) {
-            self.add_error(beyond, "map.origins", format!("at most {ORIGINS_MAX} origins"));
+            self.add_error(beyond, "map.origins", format!("more than {ORIGINS_MAX} origins"));
         }
         texts.iter().take(ORIGINS_MAX).filter_map(|text| self.check_map_origin(text)).collect()
     }
@@ -274,8 +274,8 @@ impl<'a> ConfigChecker<'a> {
             let id = table.id.get_ref().as_str();
             let is_named = self.others.iter().any(|other| other.id.as_str() == id);
             let reason = match seen.insert(id) {
-                _ if is_named => format!("{id:?} is the id of a --feed"),
-                false => format!("{id:?} is already the id of another feed"),
+                _ if is_named => format!("a --feed has the id {id:?}"),
+                false => format!("another feed already has the id {id:?}"),
                 true => continue,
             };
             self.add_error(&table.id, &format!("feed[{number}].id"), reason);
@@ -296,7 +296,7 @@ impl<'a> ConfigChecker<'a> {
                     "a feed cannot be its own schedule".to_owned()
                 }
                 Some(target) if target.static_feed.is_some() => {
-                    format!("{:?} has a schedule itself, so it is none", schedule.get_ref())
+                    format!("{:?} is not a schedule, because it has one", schedule.get_ref())
                 }
                 Some(_) => continue,
             };
@@ -310,7 +310,8 @@ impl<'a> ConfigChecker<'a> {
         let url = self.check_location(&format!("{key}.url"), &table.url);
         let (format, converter) = self.check_format(&format!("{key}.format"), table.format);
         if format == Some(Format::Gbfs) && url.as_ref().is_some_and(SourceLocation::is_local) {
-            let reason = "a GBFS system is polled over http or https: the address of its gbfs.json";
+            let reason =
+                "expected the http(s) URL of a gbfs.json: GBFS cannot be read from a local file";
             self.add_error(&table.url, &format!("{key}.url"), reason);
         }
         let siri_at = table.siri.as_ref().map(|siri| Spanned::new(siri.span(), ()));
@@ -403,15 +404,11 @@ impl<'a> ConfigChecker<'a> {
     ) -> Vec<(String, Secret)> {
         for (name, secret) in &pairs {
             if http::HeaderName::try_from(name.get_ref().as_str()).is_err() {
-                self.add_error(
-                    name,
-                    key,
-                    expected_message("the name of an HTTP header", name.get_ref()),
-                );
+                self.add_error(name, key, expected_message("an HTTP header name", name.get_ref()));
             }
             let value = secret.resolve_secret(self.base);
             if value.is_ok_and(|value| http::HeaderValue::try_from(value).is_err()) {
-                let reason = "the value holds characters that an HTTP header cannot carry";
+                let reason = "the value has characters that are invalid in an HTTP header";
                 self.add_error(name, &format!("{key}.{}", name.get_ref()), reason);
             }
         }

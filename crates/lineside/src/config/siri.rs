@@ -77,15 +77,15 @@ impl ConfigChecker<'_> {
             stops.map_or_else(Vec::new, |stops| self.check_stops(&format!("{key}.stops"), stops));
         let has_stops = services.contains(&SiriService::Stops);
         if has_stops && mode != SiriMode::Lite && stops.is_empty() {
-            let reason = "the service sm asks about stops: expected stops = [\"…\"]";
+            let reason = "the service sm requires stops: expected stops = [\"…\"]";
             self.add_error(&at, &format!("{key}.stops"), reason);
         }
         let asks = services.len() + usize::from(has_stops) * stops.len().saturating_sub(1);
         let is_soap = mode == SiriMode::Request && envelope == SiriEnvelope::Soap;
         if asks > 1 && (mode == SiriMode::Lite || is_soap) {
-            let what = if mode == SiriMode::Lite { "an address of SIRI Lite" } else { "SOAP" };
+            let what = if mode == SiriMode::Lite { "SIRI Lite" } else { "SOAP" };
             let reason =
-                format!("{what} asks for one service, and about one stop: make a feed of each");
+                format!("{what} requests only one service and one stop: configure a feed for each");
             let at = Spanned::new(services_at, ());
             self.add_error(&at, &format!("{key}.services"), reason);
         }
@@ -106,9 +106,9 @@ impl ConfigChecker<'_> {
         let at = Spanned::new(text.as_ref()?.span(), ());
         let answers = self.check_keyword(key, text, SiriAnswers::parse, SiriAnswers::ALL)?;
         if mode == SiriMode::Subscribe {
-            self.add_error(&at, key, "a subscription brings changes: leave it out");
+            self.add_error(&at, key, "a subscription always receives changes: remove it");
         } else if answers == SiriAnswers::Changes && requestor_ref.is_none() {
-            let reason = "a producer tells what changed to who has a name: expected requestor_ref";
+            let reason = "a producer sends changes only to a named requestor: add requestor_ref";
             self.add_error(&at, key, reason);
         }
         Some(answers)
@@ -153,7 +153,7 @@ impl ConfigChecker<'_> {
             self.add_error(&stops, key, format!("more than {STOPS_MAX} stops"));
         }
         if stops.get_ref().iter().any(String::is_empty) {
-            self.add_error(&stops, key, "a stop has a name");
+            self.add_error(&stops, key, "a stop cannot be empty");
         }
         stops.into_inner()
     }
@@ -264,26 +264,26 @@ mod tests {
                 "{ mode = \"push\" }",
                 "siri.mode: expected one of \"request\", \"lite\", \"subscribe\"",
             ),
-            ("{ services = [\"sm\"] }", "siri.stops: the service sm asks about stops"),
+            ("{ services = [\"sm\"] }", "siri.stops: the service sm requires stops"),
             (
                 "{ services = [\"et\", \"vm\"], mode = \"lite\" }",
-                "siri.services: an address of SIRI Lite asks for one service",
+                "siri.services: SIRI Lite requests only one service",
             ),
             (
                 "{ services = [\"et\", \"vm\"], envelope = \"soap\" }",
-                "siri.services: SOAP asks for one service",
+                "siri.services: SOAP requests only one service",
             ),
             ("{ ids = \"other\" }", "siri.ids: expected \"same\", \"prefix:…\""),
             ("{ ids = { file = \"none.csv\" } }", "siri.ids: none.csv: cannot be read"),
             ("{ answers = \"all\" }", "siri.answers: expected one of \"whole\", \"changes\""),
-            ("{ answers = \"changes\" }", "siri.answers: a producer tells what changed to who"),
+            ("{ answers = \"changes\" }", "siri.answers: a producer sends changes only"),
             (
                 "{ mode = \"subscribe\", requestor_ref = \"x\", answers = \"whole\" }",
-                "siri.answers: a subscription brings changes",
+                "siri.answers: a subscription always receives changes",
             ),
             (
                 "{ mode = \"subscribe\" }",
-                "siri.mode: producers bring their news to server.public_url, which is not named",
+                "siri.mode: producers send deliveries to server.public_url, which is missing",
             ),
             ("{ requestor = \"x\" }", "siri.requestor: unknown field `requestor`"),
         ] {

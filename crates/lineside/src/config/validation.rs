@@ -81,7 +81,7 @@ impl ConfigChecker<'_> {
         let country = letters.filter(|code: &[u8; 2]| has_numbering_plan(*code));
         if country.is_none() {
             let reason = expected_message(
-                "a country of ISO 3166 with telephone numbers of its own, in capitals, such as \"NO\" or \"GB\"",
+                "an ISO 3166 country with a telephone numbering plan, in capitals, such as \"NO\" or \"GB\"",
                 text.get_ref(),
             );
             self.add_error(text, "validation.country", reason);

@@ -41,7 +41,7 @@ pub(super) async fn serve_feeds(
 ) -> anyhow::Result<(SocketAddr, JoinHandle<()>)> {
     let any_port = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
     let listener = TcpListener::bind(any_port).await.context("no port for the city's feeds")?;
-    let address = listener.local_addr().context("a listener without an address")?;
+    let address = listener.local_addr().context("the listener has no address")?;
     origin.set_base_url(&format!("http://{address}/"));
     let router = Router::new()
         .route("/{*path}", get(handle_feed_request).post(handle_siri_post))

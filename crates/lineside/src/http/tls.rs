@@ -76,7 +76,7 @@ impl ServerTls {
 
 impl fmt::Debug for ServerTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("ServerTls").field("files", &self.files).finish_non_exhaustive()
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn apply_keys(
     let mut errors: Vec<BadKey> = check_source_url(keys).into_iter().collect();
     errors.extend(check_secrets(keys));
     if keys.contains_key("id") {
-        errors.push(bad_key("id", "the id of a feed cannot be changed: add another feed instead"));
+        errors.push(bad_key("id", "the id of a feed cannot be changed: add a new feed"));
     }
     let static_feed = schedule_id(keys).unwrap_or_else(|fault| {
         errors.push(fault);
@@ -81,7 +81,7 @@ pub(super) fn apply_keys(
     let credentials =
         [next.basic.is_some(), next.oauth2.is_some(), next.headers.iter().any(is_authorization)];
     if credentials.into_iter().filter(|it| *it).count() > 1 {
-        let reason = "a feed has one of basic, oauth2 and a header Authorization";
+        let reason = "a feed can have only one of basic, oauth2 and an Authorization header";
         return Err(vec![bad_key("", reason)]);
     }
     let (siri, converter) = (next.siri.as_deref(), next.converter.as_deref());
@@ -147,11 +147,15 @@ fn check_secrets(keys: &Keys) -> Vec<BadKey> {
     let mut faults = Vec::new();
     let mut check = |key: String, value: &Value| match value {
         Value::String(text) if text == HIDDEN => {
-            faults.push(BadKey { key, reason: "there is no secret that could stay".to_owned() });
+            faults.push(BadKey {
+                key,
+                reason: "the feed has no secret to keep: enter it again".to_owned(),
+            });
         }
         Value::Null => faults.push(BadKey { key, reason: "expected text".to_owned() }),
         Value::Object(_) => {
-            let reason = "expected text: { env } and { file } can only stand in the configuration";
+            let reason =
+                "expected text: { env } and { file } are only allowed in the configuration file";
             faults.push(BadKey { key, reason: reason.to_owned() });
         }
         _ => {}
@@ -359,11 +363,11 @@ mod tests {
         check_refused(json!({"id": "b"}), &["id: "]);
         check_refused(json!({"url": "/etc/passwd"}), &["url: expected an http(s) URL"]);
         let hidden = "https://b.example/x?key=***";
-        check_refused(json!({"url": hidden}), &["url: expected the whole address"]);
+        check_refused(json!({"url": hidden}), &["url: expected the complete URL"]);
         check_refused(json!({"url": "replay://x"}), &["url: expected an http(s) URL"]);
         check_refused(json!({"static": "a b"}), &["static: the feed id"]);
         check_refused(json!({"headers": {"a": {"env": "HOME"}}}), &["headers.a: expected text"]);
-        check_refused(json!({"headers": {"a": "***"}}), &["headers.a: there is no secret"]);
+        check_refused(json!({"headers": {"a": "***"}}), &["headers.a: the feed has no secret"]);
         check_refused(
             json!({"basic": {"user": "a", "password": {"file": "/etc/passwd"}}}),
             &["basic.password: expected text"],
@@ -388,12 +392,12 @@ mod tests {
                     [[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\nformat = \"siri\"\n";
         let file = Config::parse(Path::new("lineside.toml"), toml).unwrap();
         for (laid, says) in [
-            (json!({"siri": {"mode": "subscribe"}}), Some("siri.mode: a converter is given")),
+            (json!({"siri": {"mode": "subscribe"}}), Some("siri.mode: a converter needs")),
             (
                 json!({"siri": {"mode": "lite", "requestor_ref": "hunter2"}}),
-                Some("siri.requestor_ref: whom"),
+                Some("siri.requestor_ref: with a requestor"),
             ),
-            (json!({"siri": {"mode": "request"}, "format": "gbfs"}), Some("siri: is for feeds")),
+            (json!({"siri": {"mode": "request"}, "format": "gbfs"}), Some("siri: only for SIRI")),
             (json!({"siri": {"mode": "request"}}), None),
         ] {
             let mut known = file.feeds[0].clone();

@@ -56,7 +56,7 @@ impl EditLog {
         let read = all.into_iter().filter_map(|(id, text)| {
             let over = FeedOverride::parse(text.reveal());
             if over.is_none() {
-                tracing::warn!(feed = %id, "the overrides of the feed cannot be read, and are left out");
+                tracing::warn!(feed = %id, "the overrides of the feed are invalid and are ignored");
             }
             Some((id, over?))
         });

@@ -54,7 +54,7 @@ impl fmt::Debug for FeedOverride {
         let keys: Vec<_> = keys.keys().collect();
         write!(
             f,
-            "Override {{ added: {added}, removed: {removed}, paused: {paused}, keys: {keys:?} }}"
+            "FeedOverride {{ added: {added}, removed: {removed}, paused: {paused}, keys: {keys:?} }}"
         )
     }
 }
@@ -62,7 +62,7 @@ impl fmt::Debug for FeedOverride {
 impl FeedOverride {
     /// Encodes the override for the store.
     pub(crate) fn to_text(&self) -> String {
-        serde_json::to_string(self).expect("texts and truths serialize")
+        serde_json::to_string(self).expect("text and booleans always serialize")
     }
 
     /// Decodes a stored override.
@@ -155,15 +155,16 @@ pub(crate) fn check_schedules(feeds: &[FeedConfig], id: &FeedId) -> Result<(), B
     let named_by = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
     let named = own.and_then(|feed| feed.static_feed.as_ref());
     match (own, named, named_by) {
-        (None, _, Some(other)) => bad(format!("feed {} names it as its schedule", other.id)),
+        (None, _, Some(other)) => bad(format!("feed {} uses it as its schedule", other.id)),
         (_, Some(named), _) if named == id => bad("a feed cannot be its own schedule".to_owned()),
-        (_, Some(_), Some(other)) => {
-            bad(format!("feed {} names this one as its schedule, so it has none", other.id))
-        }
+        (_, Some(_), Some(other)) => bad(format!(
+            "feed {} uses this feed as its schedule, so this feed cannot have one",
+            other.id
+        )),
         (_, Some(named), None) => match feeds.iter().find(|feed| feed.id == *named) {
-            None => bad(format!("there is no feed {named}")),
+            None => bad(format!("feed {named} does not exist")),
             Some(target) if target.static_feed.is_some() => {
-                bad(format!("feed {named} has a schedule itself, so it is none"))
+                bad(format!("feed {named} is not a schedule, because it has one"))
             }
             Some(_) => Ok(()),
         },
@@ -244,11 +245,11 @@ mod tests {
         let city = named("city", None);
         check(&[city.clone(), named("v", Some("city"))], "v", None);
         check(&[city.clone(), named("v", Some("city"))], "city", None);
-        check(&[named("v", Some("city"))], "v", Some("no feed city"));
-        check(&[named("v", Some("city"))], "city", Some("feed v names it"));
+        check(&[named("v", Some("city"))], "v", Some("feed city does not exist"));
+        check(&[named("v", Some("city"))], "city", Some("feed v uses it"));
         check(&[named("v", Some("v"))], "v", Some("its own schedule"));
-        check(&[named("w", Some("v")), named("v", Some("city")), city], "v", Some("feed w names"));
+        check(&[named("w", Some("v")), named("v", Some("city")), city], "v", Some("feed w uses"));
         let two = [named("a", Some("b")), named("b", Some("c")), named("c", None)];
-        check(&two, "a", Some("has a schedule itself"));
+        check(&two, "a", Some("is not a schedule"));
     }
 }

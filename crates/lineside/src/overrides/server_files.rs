@@ -17,7 +17,7 @@ pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
     let reason = match SourceLocation::parse(text) {
         // The hidden part of the current address says nothing of another one.
         Ok(SourceLocation::Http(url)) if url.as_str().contains(HIDDEN) => {
-            format!("expected the whole address: {HIDDEN} stands for a part that is not shown")
+            format!("expected the complete URL: {HIDDEN} replaces a hidden part")
         }
         Ok(SourceLocation::Http(_)) => return None,
         Err(error) if is_web => error.to_string(),
@@ -27,8 +27,7 @@ pub(super) fn check_source_url(keys: &Keys) -> Option<BadKey> {
 }
 
 /// The error for any address that is not HTTP, whatever its scheme.
-pub(crate) const NOT_WEB: &str = "expected an http(s) URL, such as https://example.org/feed.pb: \
-    only the configuration file can name local files (file: and replay:)";
+pub(crate) const NOT_WEB: &str = "expected an http(s) URL, such as https://example.org/feed.pb: local files (file: and replay:) are only allowed in the configuration file";
 
 /// Removes a table of ids from the keys. Only the file's own table for this feed may be sent back; it is not read
 /// again.
@@ -50,7 +49,7 @@ pub(super) fn take_id_table(
             Ok((Some(known.clone()), rest))
         }
         _ => {
-            let reason = "expected \"same\", \"prefix:…\" or \"netex\": files can only be named in the configuration";
+            let reason = "expected \"same\", \"prefix:…\" or \"netex\": a file is only allowed in the configuration file";
             Err(bad_key("siri.ids", reason))
         }
     }

@@ -183,7 +183,7 @@ mod tests {
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
         let restored = restore_before(&edit(1, &json!(null), &added), over(&named).as_ref());
-        assert_eq!(restored, None, "the feed goes");
+        assert_eq!(restored, None, "the feed is removed");
         assert_eq!(restore_before(&edit(3, &named, &json!(null)), None), over(&named));
     }
 

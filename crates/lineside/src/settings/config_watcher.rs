@@ -20,7 +20,7 @@ pub(crate) async fn watch_config_files(app: App) {
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => Some(hangup),
         Err(error) => {
-            tracing::warn!(%error, "SIGHUP is not listened to");
+            tracing::warn!(%error, "SIGHUP cannot be handled, so it does not reload the configuration");
             None
         }
     };

@@ -88,25 +88,27 @@ pub(crate) struct EditOutcome {
 /// The reason why an edit was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EditError {
-    #[error("there is no such feed")]
+    #[error("the feed does not exist")]
     UnknownFeed,
-    #[error("there is a feed of that id, or the file has one that was removed here: undo that")]
+    #[error(
+        "a feed with this id exists, or was removed here but is in the configuration file: undo the removal"
+    )]
     Exists,
-    #[error("feed {0} names it as its schedule")]
+    #[error("feed {0} uses it as its schedule")]
     InUse(FeedId),
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     BadKeys(Vec<BadKey>),
-    #[error("there is no such edit of this feed")]
+    #[error("this feed has no such edit")]
     UnknownEdit,
     #[error("{}", changed_since(.0))]
     ChangedSince(UndoConflict),
     #[error("too many feeds have overrides")]
     TooMany,
-    #[error("it could not be recorded, and nothing was changed")]
+    #[error("the edit could not be saved, and nothing was changed")]
     NotRecorded,
     #[error("the server is stopping")]
     Stopping,
-    #[error("the server is stopping: edit {0} was recorded, and is in force after the next start")]
+    #[error("the server is stopping: edit {0} was saved, and applies from the next start")]
     OnlyRecorded(i64),
 }
 
@@ -320,7 +322,7 @@ impl LiveSettings {
         let number = match tokio::task::spawn_blocking(record).await {
             Ok(Ok(number)) => number,
             Ok(Err(error)) => {
-                tracing::error!(feed = %id, %error, "an edit could not be recorded, and is not done");
+                tracing::error!(feed = %id, %error, "an edit could not be saved, and is not applied");
                 return Err(EditError::NotRecorded);
             }
             Err(_) => return Err(EditError::NotRecorded),

@@ -73,8 +73,9 @@ impl LiveSettings {
         config.warnings().for_each(|fault| tracing::warn!("{fault}"));
         let log = EditLog::new(store);
         let load = move || log.load_overrides().map(|overrides| (log, overrides));
-        let loaded = tokio::task::spawn_blocking(load).await.context("the start broke off")?;
-        let (log, overrides) = loaded.context("the overrides of feeds cannot be read")?;
+        let loaded =
+            tokio::task::spawn_blocking(load).await.context("a task of the start crashed")?;
+        let (log, overrides) = loaded.context("the overrides of the feeds cannot be read")?;
         let state = SettingsState { read_at: now, refused: None, waiting: Vec::new() };
         Ok(Self {
             in_force: ArcSwap::from_pointee(config),
@@ -114,7 +115,7 @@ impl LiveSettings {
         let _only_one = self.changing.lock().await;
         let before = self.current_config();
         let Some(file) = before.source.file.clone() else {
-            tracing::info!("there is no configuration file to reload");
+            tracing::info!("the server has no configuration file to reload");
             return;
         };
         let arguments = before.source.arguments.clone();
@@ -134,7 +135,7 @@ impl LiveSettings {
         match read {
             Ok(Ok(config)) => self.accept_config(app, &before, config).await,
             Ok(Err(errors)) => self.reject_config(&errors, app.now()),
-            Err(error) => tracing::error!(%error, "reading the configuration broke off"),
+            Err(error) => tracing::error!(%error, "reading the configuration crashed"),
         }
     }
 
@@ -150,11 +151,11 @@ impl LiveSettings {
         let known = self.reload_state();
         if waiting != known.waiting && !waiting.is_empty() {
             let keys = waiting.join(", ");
-            tracing::warn!(keys, "these keys of the configuration wait for the next start");
+            tracing::warn!(keys, "changed configuration keys apply only after a restart");
         }
         let [added, removed, others] =
             [&changed.added, &changed.removed, &changed.changed].map(Vec::len);
-        tracing::info!(added, removed, changed = others, "the configuration was read again");
+        tracing::info!(added, removed, changed = others, "the configuration was reloaded");
         self.taken.fetch_add(1, Ordering::Relaxed);
         let state = SettingsState { read_at: app.now(), refused: None, waiting };
         self.state.store(Arc::new(state));
@@ -165,7 +166,7 @@ impl LiveSettings {
         for error in &errors {
             tracing::error!("{error}");
         }
-        tracing::error!("the configuration stays as it was");
+        tracing::error!("the configuration was not reloaded, because it is invalid");
         self.refused.fetch_add(1, Ordering::Relaxed);
         let state = SettingsState::clone(&self.reload_state());
         let refused = Some(RejectedConfig { at, errors });

@@ -150,7 +150,7 @@ impl TokenVerifier {
 
 impl std::fmt::Debug for TokenVerifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Verifier")
+        f.debug_struct("TokenVerifier")
             .field("remembered", &self.remembered.len())
             .finish_non_exhaustive()
     }

@@ -272,7 +272,7 @@ fn a_bad_configuration_names_file_line_key_and_what_is_expected() {
     let feed = "[[feed]]\nid = \"a\"\nurl = \"https://example.org/a\"\n";
     for (text, line, key, expected) in [
         ("[server]\nlisten = \"8080\"\n".to_owned(), 2, "server.listen", "an address and port"),
-        (format!("{feed}{feed}"), 5, "feed[1].id", "already the id"),
+        (format!("{feed}{feed}"), 5, "feed[1].id", "already has the id"),
         (format!("{feed}static = \"b\"\n"), 4, "feed[0].static", "the id of a schedule feed"),
         (format!("{feed}poll = \"1ms\"\n"), 4, "feed[0].poll", "out of range"),
         (format!("{feed}pol = \"1s\"\n"), 4, "feed[0].pol", "did you mean `poll`?"),
@@ -281,7 +281,7 @@ fn a_bad_configuration_names_file_line_key_and_what_is_expected() {
             "[[feed]]\nid = \"a\"\nurl = \"gbfs.json\"\nformat = \"gbfs\"\n".to_owned(),
             3,
             "feed[0].url",
-            "over http or https",
+            "URL of a gbfs.json",
         ),
         (
             format!("{feed}headers = {{ key = {{ env = \"LINESIDE_TEST_NOT_SET\" }} }}\n"),

@@ -103,7 +103,10 @@ async fn a_proxy_configuration_of_transport_data_gouv_fr_is_served_as_it_is() {
 
     std::fs::write(&config, toml.replace("\"own\"", "\"passed-on\"")).unwrap();
     let (said, is_fine) = check(&config);
-    assert!(!is_fine && said.contains("feed[0].id: \"passed-on\" is already the id"), "{said}");
+    assert!(
+        !is_fine && said.contains("feed[0].id: another feed already has the id \"passed-on\""),
+        "{said}"
+    );
 }
 
 #[tokio::test]

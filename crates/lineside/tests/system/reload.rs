@@ -160,7 +160,7 @@ async fn a_bad_file_is_refused_by_line_and_key_and_the_old_one_stays() {
     it.until_metric("lineside_config_refused 1").await;
     let log = it.log();
     assert!(log.contains("lineside.toml line 8, feed[0].poll: invalid value"), "{log}");
-    assert!(log.contains("the configuration stays as it was"), "{log}");
+    assert!(log.contains("the configuration was not reloaded"), "{log}");
     assert!(it.serves("a").await && !it.serves("b").await);
     // A missing file, as while an editor replaces it, does not remove the feeds either.
     std::fs::remove_file(it.folder.path().join("lineside.toml")).unwrap();

@@ -48,7 +48,7 @@ impl Default for IdempotencyCache {
 
 impl std::fmt::Debug for IdempotencyCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Published").field("keys", &self.0.len()).finish()
+        f.debug_struct("IdempotencyCache").field("keys", &self.0.len()).finish()
     }
 }
 

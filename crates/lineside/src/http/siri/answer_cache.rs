@@ -107,7 +107,9 @@ impl Default for AnswerCache {
 
 impl std::fmt::Debug for AnswerCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("requestors", &self.requestors.len()).finish_non_exhaustive()
+        f.debug_struct("AnswerCache")
+            .field("requestors", &self.requestors.len())
+            .finish_non_exhaustive()
     }
 }
 
