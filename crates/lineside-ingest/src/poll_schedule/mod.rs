@@ -1,6 +1,6 @@
 //! The poll schedule: computes the time until the next poll from a feed's failures and its producer's advice only.
 //!
-//! It never reads a clock and never waits; the poller does (docs/operate/manners.md describes the rules).
+//! It never reads a clock and never waits; the poller does (docs/operate/polling.md describes the rules).
 
 mod stagger;
 
