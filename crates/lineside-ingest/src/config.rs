@@ -118,8 +118,8 @@ pub struct FeedConfig {
     pub ttl: Option<Duration>,
     /// The rate limit of requests, shared by all feeds with the same host and credential.
     pub rate: Option<RequestRate>,
-    /// True if the host never gets two requests at a time, whichever feeds they are for.
-    pub serial: bool,
+    /// The most requests to the host at a time, for all feeds together; unlimited if absent.
+    pub max_concurrent_requests: Option<usize>,
     /// The timeout for connecting, for the first byte and for each further piece.
     pub timeout: Duration,
     /// The maximum size of a body in bytes, also after decompression.
@@ -180,7 +180,7 @@ impl FeedConfig {
             poll: None,
             ttl: None,
             rate: None,
-            serial: false,
+            max_concurrent_requests: None,
             timeout: Duration::from_secs(15),
             max_bytes: BODY_BYTES_MAX_DEFAULT,
             max_age: None,

@@ -64,7 +64,7 @@ pub struct IngestOptions {
     /// Limits of the hub.
     pub hub: HubConfig,
     /// The `User-Agent` that producers see.
-    pub client_name: String,
+    pub user_agent: String,
     /// The store for polls and states.
     pub archive: Arc<dyn PollArchive>,
     /// The store of the last good bytes for the next process.
@@ -105,7 +105,7 @@ impl Ingest {
     ///
     /// A handoff must not be used for two starts: clients would mistake another history for theirs.
     pub fn start_with_handoff(options: IngestOptions, kept: Option<HandoffState>) -> Arc<Ingest> {
-        let IngestOptions { feeds, clock, seed, hub, client_name, load_limits, beside, .. } =
+        let IngestOptions { feeds, clock, seed, hub, user_agent, load_limits, beside, .. } =
             options;
         let IngestOptions { archive, snapshots, inboxes, inspector, .. } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -124,7 +124,7 @@ impl Ingest {
         let tasks = TaskSpawner { stop: CancellationToken::new(), tracker: TaskTracker::new() };
         let budgets = RateLimiter::new(configs.iter().map(|config| &**config));
         let shared = PollerContext {
-            sources: FetchContext::new(&client_name, Arc::clone(&clock), Arc::new(budgets)),
+            sources: FetchContext::new(&user_agent, Arc::clone(&clock), Arc::new(budgets)),
             clock: Arc::clone(&clock),
             loads: Arc::new(LoadBudget::new(load_limits.memory)),
             load_limits: Arc::new(load_limits),

@@ -127,7 +127,7 @@ mod tests {
             clock: Arc::new(RealClock::new()),
             seed: fastrand::u64(..),
             hub: HubConfig { namespaces: vec![namespace], ..HubConfig::default() },
-            client_name: String::new(),
+            user_agent: String::new(),
             load_limits: lineside_ingest::LoadLimits::default(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshotStore::default()),

@@ -199,12 +199,12 @@ fn register_partitions(registry: &mut Registry, app: &App) {
             partitions.connection_count(),
         ),
         (
-            "wire_newcomers_waiting",
+            "wire_pending_connections",
             "Connections in the mailboxes of those who will own them",
             partitions.pending_connections(),
         ),
         (
-            "wire_states_waiting",
+            "wire_pending_snapshots",
             "Sessions that wait for their turn to be given a state",
             partitions.pending_snapshots(),
         ),
@@ -245,7 +245,7 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
         ("hub_subscriptions", "Subscriptions of all open sessions", hub.subscriptions),
         ("hub_ring_bytes", "Bytes in the logs of all rooms", hub.ring_bytes),
         ("hub_state_bytes", "Bytes in the encoded states of all rooms", hub.state_bytes),
-        ("hub_present", "Subscribers counted as present in their channels", hub.present),
+        ("hub_presence_members", "Subscribers counted as present in their channels", hub.present),
     ];
     for (name, help, value) in gauges {
         let gauge: Gauge = Gauge::default();
@@ -274,16 +274,20 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
             hub.refused_presence_total,
         ),
         (
-            "hub_lost",
-            "Subscriptions without a state that ended because the client had missed publications",
-            hub.ended_lost_total,
+            "hub_publications_evicted",
+            "Publications dropped early for the byte limit",
+            hub.shrunk_total,
         ),
-        ("hub_over", "Subscriptions that ended with their feed or network", hub.ended_over_total),
-        ("hub_shrunk", "Publications dropped early for the byte limit", hub.shrunk_total),
     ];
     for (name, help, value) in counters {
         registry.register(name, help, counter_with_value(value));
     }
+    let closed: Family<ReasonLabel, Counter> = Family::default();
+    for (reason, value) in [("lost", hub.ended_lost_total), ("removed", hub.ended_over_total)] {
+        closed.get_or_create(&ReasonLabel { reason }).inc_by(value);
+    }
+    let help = "Subscriptions that the server ended, by reason";
+    registry.register("hub_subscriptions_closed", help, closed);
     let gaps: Family<ReasonLabel, Counter> = Family::default();
     let reasons = [
         ("resume", hub.gaps_resume_total),
@@ -301,7 +305,7 @@ fn register_settings(registry: &mut Registry, app: &App) {
     for (outcome, n) in app.settings().reload_counts() {
         reads.get_or_create(&OutcomeLabel { outcome }).inc_by(n);
     }
-    registry.register("config_reads", "Reloads of the configuration", reads);
+    registry.register("config_reloads", "Reloads of the configuration", reads);
     let state = app.settings().reload_state();
     let refused: Gauge = Gauge::default();
     refused.set(i64::from(state.refused.is_some()));
@@ -320,7 +324,7 @@ fn register_uploads(registry: &mut Registry, app: &App) {
     let open: Gauge = Gauge::default();
     open.set(i64::try_from(app.uploads().count_active()).unwrap_or(i64::MAX));
     let help = "Uploaded files that are being received, queued or validated";
-    registry.register("visitors_files", help, open);
+    registry.register("uploads_pending", help, open);
 }
 
 fn register_latencies(registry: &mut Registry, app: &App) {
@@ -352,7 +356,7 @@ fn register_store(registry: &mut Registry, figures: StoreMetrics) {
     let counters = [
         ("store_writes", "Polls, states and reports of feeds that were written", figures.written),
         (
-            "store_lost",
+            "store_dropped",
             "Polls, states and reports of feeds that were not, and will not be",
             figures.lost,
         ),

@@ -109,7 +109,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         clock: Arc::clone(&clock),
         seed,
         hub: hub_config(&config),
-        client_name: config.server.client_name.clone(),
+        user_agent: config.server.user_agent.clone(),
         load_limits: LoadLimits::for_memory(config.limits.load_memory),
         archive: ledger.archive,
         snapshots: ledger.snapshots,
@@ -282,7 +282,10 @@ fn start_partitions(
     let service = Arc::new(CentrifugeService {
         hub: Arc::clone(hub),
         gate: Arc::<TokenAuthorizer>::clone(gate),
-        limits: ClientLimits { message_bytes_max: config.limits.frame, ..ClientLimits::default() },
+        limits: ClientLimits {
+            message_bytes_max: config.limits.max_message_size,
+            ..ClientLimits::default()
+        },
         version: env!("CARGO_PKG_VERSION"),
     });
     PartitionSet::start_threads(&service, Arc::new(RealClock::new()), threads, seed)
@@ -291,7 +294,7 @@ fn start_partitions(
 
 fn hub_config(config: &Config) -> HubConfig {
     let mut hub = HubConfig { namespaces: config.namespaces.clone(), ..HubConfig::default() };
-    if let Some(bytes) = config.limits.room_bytes {
+    if let Some(bytes) = config.limits.channel_log_bytes {
         hub.ring_bytes_min = bytes;
         // A size that the operator sets applies even above the usual bound of a channel with a large state.
         hub.ring_bytes_max = hub.ring_bytes_max.max(bytes);
@@ -462,7 +465,7 @@ mod tests {
         let usual = HubConfig::default();
         let mut config = Config::default();
         for bytes in [1 << 10, usual.ring_bytes_max, usual.ring_bytes_max << 1] {
-            config.limits.room_bytes = Some(bytes);
+            config.limits.channel_log_bytes = Some(bytes);
             let hub = hub_config(&config);
             assert_eq!(hub.ring_bytes_min, bytes);
             assert_eq!(hub.ring_bytes_max, bytes.max(usual.ring_bytes_max));

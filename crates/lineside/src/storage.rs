@@ -38,10 +38,10 @@ impl ServerStorage {
             return Ok(Self::in_memory(clock));
         };
         let keep = RetentionPolicy {
-            availability: config.keep.availability,
-            versions: config.keep.versions,
-            versions_age: config.keep.versions_age,
-            reports: config.keep.reports,
+            availability: config.retention.availability,
+            versions: config.retention.versions,
+            versions_age: config.retention.versions_age,
+            reports: config.retention.reports,
         };
         let own_clock = Arc::clone(clock);
         let open = move || open_store_file(&folder, own_clock, keep);

@@ -16,7 +16,7 @@ const LOG_BYTES = 1 << 20;
 const [CITY, FLOOD] = ["feed/city-vehicles", "app/flood"];
 const config = (/** @type {string} */ demo) => `
 [limits]
-room_bytes = ${LOG_BYTES}
+channel_log_bytes = ${LOG_BYTES}
 [api]
 key = "${KEY}"
 [[feed]]

@@ -121,11 +121,11 @@ pub(crate) struct FetchContext {
 impl FetchContext {
     /// Creates the context with the client name sent to producers and the rate limits.
     pub(crate) fn new(
-        client_name: &str,
+        user_agent: &str,
         clock: Arc<dyn Clock>,
         budgets: Arc<RateLimiter>,
     ) -> FetchContext {
-        let (client, test_slot) = (HttpClient::new(client_name), Arc::new(Semaphore::new(1)));
+        let (client, test_slot) = (HttpClient::new(user_agent), Arc::new(Semaphore::new(1)));
         FetchContext { client, clock, budgets, tokens: Arc::default(), test_slot }
     }
 

@@ -1,4 +1,4 @@
-//! Rate limits of requests to producers over all feeds: `rate` and `serial`.
+//! Rate limits of requests to producers over all feeds: `rate` and `max_concurrent_requests`.
 //!
 //! A feed reserves its next request as soon as it knows the time, so that it can report when it will be sent. Feeds
 //! with the same host and credential share a group. Each feed holds one reservation at a time, for the first free
@@ -20,7 +20,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use self::window::RateWindow;
 use crate::config::{FeedConfig, FeedId, RequestRate};
 
-/// The rate limits of all hosts. A host has none unless one of its feeds has a `rate` or is `serial`.
+/// The rate limits of all hosts. A host has none unless one of its feeds has a `rate` or
+/// `max_concurrent_requests`.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
     hosts: ArcSwap<HashMap<String, HostRateLimit>>,
@@ -28,8 +29,8 @@ pub(crate) struct RateLimiter {
 
 #[derive(Debug)]
 struct HostRateLimit {
-    /// The semaphore with one permit, if requests must be sequential.
-    serial: Option<Arc<Semaphore>>,
+    /// Bounds concurrent requests to the host.
+    slots: Option<HostSlots>,
     by_feed: HashMap<FeedId, Arc<RateLimitGroup>>,
     /// The group of requests without credentials.
     anonymous: Option<Arc<RateLimitGroup>>,
@@ -59,7 +60,9 @@ impl RateLimiter {
                 by_host.entry(host).or_default().push(feed);
             }
         }
-        by_host.retain(|_, feeds| feeds.iter().any(|feed| feed.serial || feed.rate.is_some()));
+        by_host.retain(|_, feeds| {
+            feeds.iter().any(|feed| feed.max_concurrent_requests.is_some() || feed.rate.is_some())
+        });
         let before = self.hosts.load();
         let hosts = by_host.into_iter().map(|(host, feeds)| {
             let known = before.get(&host);
@@ -77,15 +80,32 @@ impl RateLimiter {
         };
         let is_own = feed.url.host_with_port().as_deref() == host;
         let book = if is_own { found.by_feed.get(&feed.id) } else { found.anonymous.as_ref() };
-        RateLimitBucket { book: book.cloned(), serial: found.serial.clone() }
+        RateLimitBucket {
+            book: book.cloned(),
+            slots: found.slots.as_ref().map(|it| Arc::clone(&it.permits)),
+        }
+    }
+}
+
+/// Slots for concurrent requests to one host.
+#[derive(Clone, Debug)]
+struct HostSlots {
+    max: usize,
+    permits: Arc<Semaphore>,
+}
+
+impl HostSlots {
+    fn new(max: usize) -> HostSlots {
+        HostSlots { max, permits: Arc::new(Semaphore::new(max)) }
     }
 }
 
 impl HostRateLimit {
     fn new(feeds: &[&FeedConfig], known: Option<&HostRateLimit>) -> HostRateLimit {
-        let serial = feeds.iter().any(|feed| feed.serial).then(|| {
-            let known = known.and_then(|known| known.serial.clone());
-            known.unwrap_or_else(|| Arc::new(Semaphore::new(1)))
+        let max = feeds.iter().filter_map(|feed| feed.max_concurrent_requests).min();
+        let slots = max.map(|max| {
+            let known = known.and_then(|known| known.slots.clone());
+            known.filter(|known| known.max == max).unwrap_or_else(|| HostSlots::new(max))
         });
         let (mut by_feed, mut anonymous) = (HashMap::<FeedId, Arc<RateLimitGroup>>::new(), None);
         for group in credential::group_by_credential(feeds) {
@@ -108,7 +128,7 @@ impl HostRateLimit {
             }
             by_feed.extend(group.iter().map(|feed| (feed.id.clone(), Arc::clone(&book))));
         }
-        HostRateLimit { serial, by_feed, anonymous }
+        HostRateLimit { slots, by_feed, anonymous }
     }
 
     /// Returns the groups in which any of these feeds is counted, each once.
@@ -137,7 +157,7 @@ impl RateLimitGroup {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateLimitBucket {
     book: Option<Arc<RateLimitGroup>>,
-    serial: Option<Arc<Semaphore>>,
+    slots: Option<Arc<Semaphore>>,
 }
 
 impl RateLimitBucket {
@@ -149,7 +169,7 @@ impl RateLimitBucket {
                 (one, other) => one.is_none() && other.is_none(),
             }
         }
-        is_same_arc(&self.book, &other.book) && is_same_arc(&self.serial, &other.serial)
+        is_same_arc(&self.book, &other.book) && is_same_arc(&self.slots, &other.slots)
     }
 
     /// Reserves the first free moment from `from` on.
@@ -162,7 +182,7 @@ impl RateLimitBucket {
             Some((ticket, at)) => (Some(ticket), at),
             None => (None, from),
         };
-        RateLimitReservation { ticket, at, serial: self.serial.clone() }
+        RateLimitReservation { ticket, at, slots: self.slots.clone() }
     }
 }
 
@@ -171,7 +191,7 @@ impl RateLimitBucket {
 pub(crate) struct RateLimitReservation {
     ticket: Option<WindowReservation>,
     at: Duration,
-    serial: Option<Arc<Semaphore>>,
+    slots: Option<Arc<Semaphore>>,
 }
 
 impl RateLimitReservation {
@@ -184,7 +204,7 @@ impl RateLimitReservation {
     ///
     /// Cancel safe: the permit is returned if the future is dropped.
     pub(crate) async fn wait_for_permit(self, clock: Arc<dyn Clock>) -> RateLimitPermit {
-        let RateLimitReservation { ticket, serial, .. } = self;
+        let RateLimitReservation { ticket, slots, .. } = self;
         let door = match &ticket {
             Some(ticket) => Arc::clone(&ticket.book.door).acquire_owned().await.ok(),
             None => None,
@@ -195,8 +215,8 @@ impl RateLimitReservation {
                 clock.sleep_until(opens).await;
             }
         }
-        let only = match serial {
-            Some(serial) => serial.acquire_owned().await.ok(),
+        let slot = match slots {
+            Some(slots) => slots.acquire_owned().await.ok(),
             None => None,
         };
         let counted = ticket.map(|ticket| {
@@ -205,7 +225,7 @@ impl RateLimitReservation {
             (book, at)
         });
         drop(door);
-        RateLimitPermit { _only: only, counted }
+        RateLimitPermit { _slot: slot, counted }
     }
 }
 
@@ -237,7 +257,7 @@ impl Drop for WindowReservation {
 /// The permission for one request, until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimitPermit {
-    _only: Option<OwnedSemaphorePermit>,
+    _slot: Option<OwnedSemaphorePermit>,
     /// The group and time under which the request was counted.
     counted: Option<(Arc<RateLimitGroup>, Duration)>,
 }

@@ -1,4 +1,4 @@
-//! Tests with random feeds: no rate is exceeded, serial hosts get no concurrent requests, and no feed starves.
+//! Tests with random feeds: no rate is exceeded, no host gets more concurrent requests than its limit, and no feed starves.
 
 use std::{
     cell::{Cell, RefCell},
@@ -24,7 +24,8 @@ struct Wish {
     /// The credential; none for 0.
     key: u8,
     rate: Option<(u32, bool)>,
-    serial: bool,
+    /// The limit of concurrent requests to the host.
+    concurrent: Option<usize>,
     /// Seconds between the end of a request and the next one, if nothing delays it.
     interval: u64,
     /// Seconds that the producer takes to answer.
@@ -41,7 +42,7 @@ impl Wish {
         let url = format!("https://{}.example/{number}", self.host);
         let id = FeedId::new(&format!("f{number}")).unwrap();
         let mut feed = FeedConfig::new(id, SourceLocation::parse(&url).unwrap());
-        (feed.rate, feed.serial) = (self.rate(), self.serial);
+        (feed.rate, feed.max_concurrent_requests) = (self.rate(), self.concurrent);
         if self.key > 0 {
             feed.headers = vec![("x-key".to_owned(), Secret::new(self.key.to_string()))];
         }
@@ -130,7 +131,10 @@ fn together(wishes: &[Wish]) -> BTreeMap<(u8, u8), Vec<usize>> {
 
 fn check(wishes: &[Wish]) {
     let sent = run(wishes);
-    let is_serial = |host: u8| wishes.iter().any(|wish| wish.host == host && wish.serial);
+    let max_concurrent = |host: u8| {
+        let of_host = wishes.iter().filter(|wish| wish.host == host);
+        of_host.filter_map(|wish| wish.concurrent).min()
+    };
     for ((host, _), feeds) in together(wishes) {
         let rates: Vec<RequestRate> =
             feeds.iter().filter_map(|feed| wishes[*feed].rate()).collect();
@@ -150,15 +154,17 @@ fn check(wishes: &[Wish]) {
         let others: BTreeMap<usize, Vec<Duration>> =
             feeds.iter().map(|feed| (*feed, began_of(feed))).collect();
         for one in sent.iter().filter(|sent| feeds.contains(&sent.feed)) {
-            no_feed_starves(one, &others, slowest, (wishes, is_serial(host)));
+            no_feed_starves(one, &others, slowest, (wishes, max_concurrent(host).is_some()));
         }
     }
     for host in 0..3 {
         let mut at_host: Vec<&Sent> =
             sent.iter().filter(|sent| wishes[sent.feed].host == host).collect();
         at_host.sort_unstable_by_key(|sent| sent.began);
-        for pair in at_host.windows(2).filter(|_| is_serial(host)) {
-            assert!(pair[0].ended <= pair[1].began, "two at a time: {pair:?} of {wishes:?}");
+        let Some(max) = max_concurrent(host) else { continue };
+        for (number, one) in at_host.iter().enumerate() {
+            let open = at_host[..number].iter().filter(|earlier| earlier.ended > one.began).count();
+            assert!(open < max, "{} at a time: {one:?} of {wishes:?}", open + 1);
         }
     }
     for number in 0..wishes.len() {
@@ -174,10 +180,10 @@ fn no_feed_starves(
     one: &Sent,
     feeds: &BTreeMap<usize, Vec<Duration>>,
     slowest: Duration,
-    (wishes, is_serial): (&[Wish], bool),
+    (wishes, has_slots): (&[Wish], bool),
 ) {
     let n_feeds = u32::try_from(feeds.len()).unwrap();
-    if is_serial {
+    if has_slots {
         // Each feed before it may wait for the host, where each request may be slow.
         let at_host: u64 = wishes.iter().map(|wish| wish.service).sum();
         let longest = (slowest + Duration::from_secs(at_host)) * (n_feeds + 1);
@@ -195,12 +201,12 @@ fn no_feed_starves(
 
 fn wish() -> impl Strategy<Value = Wish> {
     let rate = proptest::option::weighted(0.6, (1_u32..5, any::<bool>()));
-    let serial = proptest::bool::weighted(0.15);
-    (0_u8..2, 0_u8..3, rate, serial, 0_u64..100, 0_u64..5).prop_map(
-        |(host, key, rate, serial, interval, service)| {
+    let concurrent = proptest::option::weighted(0.15, 1_usize..3);
+    (0_u8..2, 0_u8..3, rate, concurrent, 0_u64..100, 0_u64..5).prop_map(
+        |(host, key, rate, concurrent, interval, service)| {
             // A request takes time: otherwise a feed without a rate would send requests endlessly.
             let interval = interval.max(u64::from(service == 0));
-            Wish { host, key, rate, serial, interval, service }
+            Wish { host, key, rate, concurrent, interval, service }
         },
     )
 }
@@ -215,7 +221,7 @@ proptest! {
 }
 
 fn polite(key: u8, rate: Option<(u32, bool)>, interval: u64) -> Wish {
-    Wish { host: 0, key, rate, serial: false, interval, service: 1 }
+    Wish { host: 0, key, rate, concurrent: None, interval, service: 1 }
 }
 
 #[test]

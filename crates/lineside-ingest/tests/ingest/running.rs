@@ -45,7 +45,7 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
         feeds,
         seed: 9,
         hub: HubConfig::default(),
-        client_name: "test-client/1".to_owned(),
+        user_agent: "test-client/1".to_owned(),
         load_limits: lineside_ingest::LoadLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(MemorySnapshotStore::default()),

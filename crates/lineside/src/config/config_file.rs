@@ -15,6 +15,7 @@ use super::error::ConfigError;
 use super::external_validators::ExternalValidatorTable;
 use super::limits::LimitsTable;
 use super::polling::{BasicAuthTable, OAuth2Table};
+use super::renamed_keys::find_renamed_key;
 use super::siri::SiriTable;
 use super::site::SiteTable;
 use super::uploads::UploadsTable;
@@ -31,14 +32,14 @@ pub(super) struct ConfigFile {
     pub(super) api: ApiTable,
     pub(super) admin: AdminTable,
     pub(super) namespace: Vec<NamespaceTable>,
-    pub(super) keep: RetentionTable,
-    pub(super) visitors: UploadsTable,
+    pub(super) retention: RetentionTable,
+    pub(super) uploads: UploadsTable,
     pub(super) validation: ValidationTable,
     pub(super) site: SiteTable,
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
     pub(super) converter: Vec<ConverterTable>,
-    pub(super) validator: Vec<ExternalValidatorTable>,
+    pub(super) external_validator: Vec<ExternalValidatorTable>,
     pub(super) feed: Vec<FeedTable>,
     pub(super) alert: Vec<AlertTable>,
     pub(super) smtp: Option<SmtpTable>,
@@ -52,14 +53,14 @@ const TABLES: [(&str, bool); 17] = [
     ("api", false),
     ("admin", false),
     ("namespace", true),
-    ("keep", false),
-    ("visitors", false),
+    ("retention", false),
+    ("uploads", false),
     ("validation", false),
     ("site", false),
     ("map", false),
     ("import", false),
     ("converter", true),
-    ("validator", true),
+    ("external_validator", true),
     ("feed", true),
     ("alert", true),
     ("smtp", false),
@@ -74,8 +75,8 @@ pub(super) struct ServerTable {
     pub(super) trusted_proxies: Vec<Spanned<String>>,
     pub(super) data_dir: Option<String>,
     pub(super) drain: Option<Spanned<DurationText>>,
-    pub(super) client_name: Option<Spanned<String>>,
-    pub(super) private_consumers: bool,
+    pub(super) user_agent: Option<Spanned<String>>,
+    pub(super) allow_private_subscribers: bool,
     pub(super) cross_origin: Option<bool>,
     pub(super) tls: Option<TlsTable>,
 }
@@ -133,8 +134,7 @@ pub(super) struct FeedTable {
     pub(super) poll: Option<Spanned<DurationText>>,
     pub(super) ttl: Option<Spanned<DurationText>>,
     pub(super) rate: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(super) serial: bool,
+    pub(super) max_concurrent_requests: Option<Spanned<CountText>>,
     pub(super) timeout: Option<Spanned<DurationText>>,
     pub(super) max_bytes: Option<Spanned<SizeText>>,
     pub(super) max_age: Option<Spanned<DurationText>>,
@@ -166,7 +166,7 @@ impl FeedTable {
             poll: None,
             ttl: None,
             rate: None,
-            serial: false,
+            max_concurrent_requests: None,
             timeout: None,
             max_bytes: None,
             max_age: None,
@@ -260,7 +260,7 @@ impl<'a> TomlReader<'a> {
                     let (feed_numbers, namespace_numbers) = (numbers("feed"), numbers("namespace"));
                     let (alert_numbers, converter_numbers) =
                         (numbers("alert"), numbers("converter"));
-                    let validator_numbers = numbers("validator");
+                    let validator_numbers = numbers("external_validator");
                     return Ok(ParsedConfig {
                         file,
                         errors,
@@ -317,7 +317,10 @@ impl<'a> TomlReader<'a> {
             }
         }
         let key = self.key_at(steps);
-        let reason = with_suggestion(to_single_line(error.message()));
+        let message = to_single_line(error.message());
+        let renamed =
+            message.starts_with("unknown field").then(|| find_renamed_key(&key_path(steps)));
+        let reason = renamed.flatten().unwrap_or_else(|| with_suggestion(message));
         self.errors.push(ConfigError::at_span(self.path, self.text, error.span(), key, reason));
     }
 
@@ -389,6 +392,19 @@ impl TomlReader<'_> {
     }
 }
 
+/// Returns a key with `[]` for the number of a table in a list.
+fn key_path(steps: &[KeyStep]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            KeyStep::Key(name) if path.is_empty() => path.push_str(name),
+            KeyStep::Key(name) => path.extend([".", name]),
+            KeyStep::Index(_) => path.push_str("[]"),
+        }
+    }
+    path
+}
+
 /// Returns the path of a value, without the internals of `Spanned`.
 fn key_steps(path: &serde_path_to_error::Path) -> Vec<KeyStep> {
     let step = |segment: &Segment| match segment {
@@ -429,12 +445,38 @@ mod tests {
         assert_eq!(said, expect);
     }
 
+    #[track_caller]
+    fn check_error(text: &str, part: &str) {
+        let errors = match parse_toml(Path::new("lineside.toml"), text) {
+            Ok(parsed) => parsed.errors,
+            Err(errors) => errors,
+        };
+        let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert!(errors.iter().any(|error| error.contains(part)), "{errors:?}");
+    }
+
     #[test]
     fn what_is_not_toml_is_refused_with_its_line() {
         check_refused(
             "[server]\nlisten = ",
             "lineside.toml line 2: string values must be quoted, expected literal string",
         );
+    }
+
+    #[test]
+    fn a_renamed_key_is_refused_with_its_new_name() {
+        for (text, says) in [
+            ("[keep]\nversions = 3\n", "line 1, keep: renamed: write `retention`"),
+            ("[visitors]\n", "line 1, visitors: renamed: write `uploads`"),
+            ("[[validator]]\nname = \"a\"\n", "validator: renamed: write `external_validator`"),
+            ("[server]\nclient_name = \"a\"\n", "server.client_name: renamed: write `user_agent`"),
+            ("[validation]\nslots = 1\n", "validation.slots: renamed: write `concurrency`"),
+            ("[uploads]\nkeep = \"1d\"\n", "uploads.keep: renamed: write `retention`"),
+        ] {
+            check_error(text, says);
+        }
+        let serial = format!("{FEED}serial = true\n");
+        check_error(&serial, "feed[0].serial: renamed: write `max_concurrent_requests = 1`");
     }
 
     #[test]
@@ -451,8 +493,8 @@ mod tests {
         check_refused(
             "[judge]\nto = \"x\"\n",
             "lineside.toml line 1, judge: unknown field `judge`, expected one of `server`, `limits`, \
-             `token`, `api`, `admin`, `namespace`, `keep`, `visitors`, `validation`, `site`, `map`, `import`, `converter`, \
-             `validator`, `feed`, `alert`, `smtp`",
+             `token`, `api`, `admin`, `namespace`, `retention`, `uploads`, `validation`, `site`, `map`, `import`, `converter`, \
+             `external_validator`, `feed`, `alert`, `smtp`",
         );
     }
 

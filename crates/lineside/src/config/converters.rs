@@ -67,7 +67,8 @@ impl Config {
         let converters = self.converters.iter().map(|it| &it.program).enumerate();
         let validators = self.validators.iter().map(|it| &it.program).enumerate();
         let converters = converters.map(|(number, it)| ("converter", number, it));
-        let all = converters.chain(validators.map(|(number, it)| ("validator", number, it)));
+        let all =
+            converters.chain(validators.map(|(number, it)| ("external_validator", number, it)));
         let of_programs = all.filter_map(move |(list, number, program)| {
             let fault = program.find_start_fault()?;
             Some(format!("{file}{list}[{number}].command: {fault}"))

@@ -1,4 +1,4 @@
-//! `[[validator]]`: the operator's own programs that validate schedules, in addition to our rules.
+//! `[[external_validator]]`: the operator's own programs that validate schedules, in addition to our rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const MAY_TAKE: ProgramLimits = ProgramLimits {
 const LOOKED_AT: [Format; 2] = [Format::Gtfs, Format::Netex];
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a [[validator]] table")]
+#[serde(deny_unknown_fields, expecting = "a [[external_validator]] table")]
 pub(super) struct ExternalValidatorTable {
     name: Spanned<String>,
     format: Spanned<String>,
@@ -34,7 +34,7 @@ pub(super) struct ExternalValidatorTable {
     memory: Option<Spanned<SizeText>>,
 }
 
-/// `[[validator]]`.
+/// `[[external_validator]]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalValidatorConfig {
     /// The name on pages and in the API.
@@ -53,11 +53,11 @@ impl ConfigChecker<'_> {
     ) -> Vec<Arc<ExternalValidatorConfig>> {
         if let Some(extra) = tables.get(VALIDATORS_MAX) {
             let reason = format!("more than {VALIDATORS_MAX} validators");
-            self.add_error(&extra.name, "validator", reason);
+            self.add_error(&extra.name, "external_validator", reason);
         }
         let mut validators: Vec<Arc<ExternalValidatorConfig>> = Vec::new();
         for (number, table) in numbers.iter().zip(tables) {
-            let key = format!("validator[{number}]");
+            let key = format!("external_validator[{number}]");
             if validators.iter().any(|other| other.name == table.name.get_ref().as_str()) {
                 let reason =
                     format!("another validator already has the name {:?}", table.name.get_ref());
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn each_key_is_taken() {
-        let text = "[[validator]]\nname = \"canonical\"\nformat = \"gtfs\"\n\
+        let text = "[[external_validator]]\nname = \"canonical\"\nformat = \"gtfs\"\n\
             command = [\"java\", \"-jar\", \"{config_dir}/v.jar\", \"-i\", \"{input}\", \"-o\", \"{output}\"]\n\
-            [[validator]]\nname = \"profile\"\nformat = \"netex\"\ncommand = [\"./check\"]\n\
+            [[external_validator]]\nname = \"profile\"\nformat = \"netex\"\ncommand = [\"./check\"]\n\
             timeout = \"1d\"\nmemory = \"64MiB\"\n";
         let config = parse(text).unwrap();
         let [canonical, profile] = &config.validators[..] else {
@@ -133,29 +133,53 @@ mod tests {
             (Duration::from_secs(86_400), 64 << 20)
         );
         let faults: Vec<String> = config.warnings().collect();
-        assert!(faults.iter().any(|it| it.starts_with("validator[1].command: ")), "{faults:?}");
+        assert!(
+            faults.iter().any(|it| it.starts_with("external_validator[1].command: ")),
+            "{faults:?}"
+        );
     }
 
     #[test]
     fn what_is_wrong_is_told_by_its_key() {
-        let one = |keys: &str| format!("[[validator]]\n{keys}\n");
+        let one = |keys: &str| format!("[[external_validator]]\n{keys}\n");
         let good = one("name = \"a\"\nformat = \"gtfs\"\ncommand = [\"cat\"]");
         for (text, says) in [
-            (good.replace("\"a\"", "\"A b\""), "line 2, validator[0].name: expected 1 to 40"),
+            (
+                good.replace("\"a\"", "\"A b\""),
+                "line 2, external_validator[0].name: expected 1 to 40",
+            ),
             (
                 good.repeat(2),
-                "line 6, validator[1].name: another validator already has the name \"a\"",
+                "line 6, external_validator[1].name: another validator already has the name \"a\"",
             ),
-            (good.replace("gtfs", "siri"), "line 3, validator[0].format: real-time feeds"),
-            (good.replace("gtfs", "gtfs-rt"), "line 3, validator[0].format: real-time feeds"),
-            (good.replace("gtfs", "gbfs"), "line 3, validator[0].format: a GBFS system has many"),
-            (good.replace("gtfs", "hafas"), "validator[0].format: expected \"gtfs\" or \"netex\""),
-            (good.replace("[\"cat\"]", "[]"), "line 4, validator[0].command: expected a program"),
-            (format!("{good}timeout = \"2d\"\n"), "validator[0].timeout: 2d is out of range"),
-            (format!("{good}memory = 1\n"), "validator[0].memory: 1 is out of range"),
-            (format!("{good}from = \"x\"\n"), "validator[0].from: unknown field `from`"),
-            (good.replace("name = \"a\"\n", ""), "validator[0]: missing field `name`"),
-            (good.replace("[[validator]]", "[validator]"), "validator: expected a list of tables"),
+            (good.replace("gtfs", "siri"), "line 3, external_validator[0].format: real-time feeds"),
+            (
+                good.replace("gtfs", "gtfs-rt"),
+                "line 3, external_validator[0].format: real-time feeds",
+            ),
+            (
+                good.replace("gtfs", "gbfs"),
+                "line 3, external_validator[0].format: a GBFS system has many",
+            ),
+            (
+                good.replace("gtfs", "hafas"),
+                "external_validator[0].format: expected \"gtfs\" or \"netex\"",
+            ),
+            (
+                good.replace("[\"cat\"]", "[]"),
+                "line 4, external_validator[0].command: expected a program",
+            ),
+            (
+                format!("{good}timeout = \"2d\"\n"),
+                "external_validator[0].timeout: 2d is out of range",
+            ),
+            (format!("{good}memory = 1\n"), "external_validator[0].memory: 1 is out of range"),
+            (format!("{good}from = \"x\"\n"), "external_validator[0].from: unknown field `from`"),
+            (good.replace("name = \"a\"\n", ""), "external_validator[0]: missing field `name`"),
+            (
+                good.replace("[[external_validator]]", "[external_validator]"),
+                "external_validator: expected a list of tables",
+            ),
         ] {
             let refused = parse(&text).unwrap_err();
             assert!(refused.contains(says) && refused.lines().count() == 1, "{says}: {refused}");

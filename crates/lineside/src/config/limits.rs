@@ -10,12 +10,12 @@ use super::LimitsConfig;
 use super::resolve::ConfigChecker;
 use super::value::{COUNT, CountText, DurationText, SizeText};
 
-const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
+const CHANNEL_LOG_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
 const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 /// With more channels the work of each step of a session would be noticeable.
 const CHANNELS: RangeInclusive<u64> = 1..=4_096;
 /// A larger message would count as more commands than a connection may send at once.
-const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
+const MAX_MESSAGE_SIZE: RangeInclusive<u64> = 1024..=(1 << 20);
 const LOAD_MEMORY: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 const SEND_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
 
@@ -24,10 +24,10 @@ const SEND_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration
 pub(super) struct LimitsTable {
     pub(super) connections: Option<Spanned<CountText>>,
     pub(super) connections_per_address: Option<Spanned<CountText>>,
-    pub(super) room_bytes: Option<Spanned<SizeText>>,
+    pub(super) channel_log_bytes: Option<Spanned<SizeText>>,
     pub(super) total_bytes: Option<Spanned<SizeText>>,
     pub(super) channels_per_session: Option<Spanned<CountText>>,
-    pub(super) frame: Option<Spanned<SizeText>>,
+    pub(super) max_message_size: Option<Spanned<SizeText>>,
     pub(super) unsent_bytes: Option<Spanned<SizeText>>,
     pub(super) send_timeout: Option<Spanned<DurationText>>,
     pub(super) load_memory: Option<Spanned<SizeText>>,
@@ -51,10 +51,16 @@ impl ConfigChecker<'_> {
         LimitsConfig {
             connections,
             connections_per_address,
-            room_bytes: self.check_memory("limits.room_bytes", &table.room_bytes, ROOM_BYTES),
+            channel_log_bytes: self.check_memory(
+                "limits.channel_log_bytes",
+                &table.channel_log_bytes,
+                CHANNEL_LOG_BYTES,
+            ),
             total_bytes: self.check_memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
             channels_per_session,
-            frame: self.check_memory("limits.frame", &table.frame, FRAME).unwrap_or(defaults.frame),
+            max_message_size: self
+                .check_memory("limits.max_message_size", &table.max_message_size, MAX_MESSAGE_SIZE)
+                .unwrap_or(defaults.max_message_size),
             unsent_bytes: self
                 .check_memory("limits.unsent_bytes", &table.unsent_bytes, TOTAL_BYTES)
                 .unwrap_or(defaults.unsent_bytes),

@@ -14,6 +14,7 @@ mod limits;
 mod polling;
 mod only_schedule;
 mod proxy_yaml;
+mod renamed_keys;
 mod reply_headers;
 mod resolve;
 mod client_access;
@@ -56,7 +57,7 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 const DRAIN_DEFAULT: Duration = Duration::from_secs(3);
 
 /// The default `User-Agent` of requests to producers.
-const CLIENT_NAME_DEFAULT: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_DEFAULT: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
 
 /// Default number of open connections: below the usual 20,000 file descriptors.
 const CONNECTIONS_DEFAULT: usize = 16_384;
@@ -106,9 +107,9 @@ pub struct Config {
     /// The rules for `app/…` channels, in the order of the file.
     pub namespaces: Vec<Namespace>,
     /// Retention times and limits of stored data.
-    pub keep: RetentionConfig,
+    pub retention: RetentionConfig,
     /// Limits of the files that visitors have validated.
-    pub visitors: UploadsConfig,
+    pub uploads: UploadsConfig,
     /// Resource limits of validating new data.
     pub validation: ValidationConfig,
     /// The operator's name, logo and legal pages.
@@ -159,9 +160,9 @@ pub struct ServerConfig {
     /// Time that a stopping server takes to close its sessions, at most 4 s.
     pub drain: Duration,
     /// The name that producers see as `User-Agent` and `ET-Client-SubscriptionName`.
-    pub client_name: String,
+    pub user_agent: String,
     /// True if SIRI subscribers may have any address, not only a public one.
-    pub private_consumers: bool,
+    pub allow_private_subscribers: bool,
     /// True if pages of other origins may read public replies.
     pub cross_origin: bool,
     /// The TLS certificate and key; without them connections are not encrypted.
@@ -203,13 +204,13 @@ pub struct LimitsConfig {
     pub connections_per_address: usize,
     /// Bytes that a room's log may always hold. With a large state it may hold twice the size of that state, up to 64
     /// MiB. It also ends at 1,024 publications and 10 minutes.
-    pub room_bytes: Option<usize>,
+    pub channel_log_bytes: Option<usize>,
     /// Bytes that all rooms' logs and encoded states may hold together.
     pub total_bytes: Option<usize>,
     /// Number of channels that one connection may subscribe to.
     pub channels_per_session: usize,
     /// Maximum size of a message from a client, in bytes.
-    pub frame: usize,
+    pub max_message_size: usize,
     /// Bytes of all unsent replies that were each built for a single request. One connection may hold a sixteenth, one
     /// address a quarter.
     pub unsent_bytes: usize,
@@ -265,7 +266,7 @@ impl AdminConfig {
     }
 }
 
-/// `[keep]`.
+/// `[retention]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionConfig {
     /// Retention of failed polls, feed states and the hourly results of polls.
@@ -397,18 +398,18 @@ impl Default for Config {
                 trusted_proxies: Vec::new(),
                 data_dir: None,
                 drain: DRAIN_DEFAULT,
-                client_name: CLIENT_NAME_DEFAULT.to_owned(),
-                private_consumers: false,
+                user_agent: USER_AGENT_DEFAULT.to_owned(),
+                allow_private_subscribers: false,
                 cross_origin: true,
                 tls: None,
             },
             limits: LimitsConfig {
                 connections: CONNECTIONS_DEFAULT,
                 connections_per_address: CONNECTIONS_PER_ADDRESS_DEFAULT,
-                room_bytes: None,
+                channel_log_bytes: None,
                 total_bytes: None,
                 channels_per_session: CHANNELS_PER_SESSION_DEFAULT,
-                frame: FRAME_DEFAULT,
+                max_message_size: FRAME_DEFAULT,
                 unsent_bytes: UNSENT_BYTES_DEFAULT,
                 send_timeout: SEND_TIMEOUT_DEFAULT,
                 load_memory: LOAD_MEMORY_DEFAULT,
@@ -417,13 +418,13 @@ impl Default for Config {
             api: ApiConfig::default(),
             admin: AdminConfig::default(),
             namespaces: Vec::new(),
-            keep: RetentionConfig {
+            retention: RetentionConfig {
                 availability: AVAILABILITY_DEFAULT,
                 versions: VERSIONS_DEFAULT,
                 versions_age: VERSIONS_AGE_DEFAULT,
                 reports: REPORTS_DEFAULT,
             },
-            visitors: UploadsConfig::default(),
+            uploads: UploadsConfig::default(),
             validation: ValidationConfig::default(),
             site: SiteConfig::default(),
             map: MapConfig::default(),

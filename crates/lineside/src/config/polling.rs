@@ -108,7 +108,7 @@ impl ConfigChecker<'_> {
             let what = format!(
                 "1 to {CLIENT_NAME_CHARS_MAX} ASCII characters, such as \"company-application\""
             );
-            self.add_error(&text, "server.client_name", expected_message(&what, text.get_ref()));
+            self.add_error(&text, "server.user_agent", expected_message(&what, text.get_ref()));
         }
         Some(text.into_inner())
     }
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn how_a_producer_is_asked_is_read() {
-        let keys = "ttl = \"30s\"\nrate = \"4/min\"\nserial = true\n\
+        let keys = "ttl = \"30s\"\nrate = \"4/min\"\nmax_concurrent_requests = 1\n\
                     oauth2 = { token_url = \"https://b.example/token\", client_id = \"me\", \
                     client_secret = \"s3cret\", scope = \"read\", audience = \"c\" }";
         let config = parse(keys).unwrap();
         let feed = &config.feeds[0];
         assert_eq!(feed.ttl, Some(std::time::Duration::from_secs(30)));
         assert_eq!(feed.rate.map(|rate| rate.to_string()).as_deref(), Some("4/min"));
-        assert!(feed.serial);
+        assert_eq!(feed.max_concurrent_requests, Some(1));
         let oauth2 = feed.oauth2.as_ref().unwrap();
         assert_eq!(oauth2.client_secret.reveal(), "s3cret");
         assert!(!format!("{config:?}").contains("s3cret"));
@@ -160,8 +160,8 @@ mod tests {
         );
         check_refused("ttl = \"8d\"", "feed[0].ttl: 8d is out of range: expected 1s to 7d");
         check_refused(
-            "serial = 1",
-            "feed[0].serial: invalid type: integer `1`, expected a boolean",
+            "max_concurrent_requests = 0",
+            "feed[0].max_concurrent_requests: 0 is out of range: expected 1 to 64",
         );
         check_refused(
             "basic = { user = \"a:b\", password = \"s3cret\" }",
@@ -187,16 +187,16 @@ mod tests {
     }
 
     #[test]
-    fn the_client_name_is_one_that_a_header_can_carry() {
+    fn the_user_agent_is_one_that_a_header_can_carry() {
         let parse = |name: &str| {
-            let text = format!("[server]\nclient_name = {name:?}\n");
+            let text = format!("[server]\nuser_agent = {name:?}\n");
             Config::parse(Path::new("lineside.toml"), &text).map_err(|errors| errors.to_string())
         };
-        assert_eq!(parse("acme-lineside").unwrap().server.client_name, "acme-lineside");
+        assert_eq!(parse("acme-lineside").unwrap().server.user_agent, "acme-lineside");
         for bad in ["", "é", "a\nb", " a", &"x".repeat(101)] {
             let error = parse(bad).unwrap_err();
             assert!(
-                error.starts_with("lineside.toml line 2, server.client_name: expected"),
+                error.starts_with("lineside.toml line 2, server.user_agent: expected"),
                 "{error}"
             );
         }

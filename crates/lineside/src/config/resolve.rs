@@ -33,6 +33,7 @@ const PROXIES_MAX: usize = 256;
 pub(super) const PAIRS_MAX: usize = 64;
 
 const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(4);
+const CONCURRENT_REQUESTS: RangeInclusive<u64> = 1..=64;
 const POLL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
 const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(366 * 86_400);
@@ -68,13 +69,14 @@ pub(super) fn resolve_config(
         api: checker.check_api(file.api),
         admin: checker.check_admin(file.admin),
         namespaces: checker.check_namespaces(file.namespace, &namespace_numbers),
-        keep: checker.check_retention(file.keep, defaults.keep),
-        visitors: checker.check_uploads(file.visitors),
+        retention: checker.check_retention(file.retention, defaults.retention),
+        uploads: checker.check_uploads(file.uploads),
         validation: checker.check_validation(file.validation),
         site: checker.check_site(file.site),
         map: checker.check_map(file.map),
         converters: checker.converters.clone(),
-        validators: checker.check_external_validators(file.validator, &parsed.validator_numbers),
+        validators: checker
+            .check_external_validators(file.external_validator, &parsed.validator_numbers),
         feeds: checker.check_feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
         source,
         smtp: None,
@@ -144,8 +146,8 @@ impl<'a> ConfigChecker<'a> {
             drain: self
                 .check_duration("server.drain", table.drain, DRAIN)
                 .unwrap_or(defaults.drain),
-            client_name: self.check_user_agent(table.client_name).unwrap_or(defaults.client_name),
-            private_consumers: table.private_consumers,
+            user_agent: self.check_user_agent(table.user_agent).unwrap_or(defaults.user_agent),
+            allow_private_subscribers: table.allow_private_subscribers,
             cross_origin: table.cross_origin.unwrap_or(true),
             tls: table.tls.map(|tls| TlsConfig {
                 cert: self.base.join(tls.cert),
@@ -329,6 +331,11 @@ impl<'a> ConfigChecker<'a> {
         let poll = self.check_duration(&format!("{key}.poll"), table.poll, POLL);
         let ttl = self.check_duration(&format!("{key}.ttl"), table.ttl, POLL);
         let rate = self.check_rate(&format!("{key}.rate"), table.rate);
+        let max_concurrent_requests = self.check_count(
+            &format!("{key}.max_concurrent_requests"),
+            &table.max_concurrent_requests,
+            CONCURRENT_REQUESTS,
+        );
         let basic = self.check_basic_auth(&format!("{key}.basic"), table.basic);
         let oauth2 = self.check_oauth2(&format!("{key}.oauth2"), table.oauth2);
         let siri = self.check_siri(&format!("{key}.siri"), table.siri);
@@ -356,7 +363,7 @@ impl<'a> ConfigChecker<'a> {
         (feed.headers, feed.query) = (headers, query);
         (feed.basic, feed.oauth2, feed.siri) = (basic, oauth2, siri);
         (feed.poll, feed.ttl, feed.max_age) = (poll, ttl, max_age);
-        (feed.rate, feed.serial) = (rate, table.serial);
+        (feed.rate, feed.max_concurrent_requests) = (rate, max_concurrent_requests);
         feed.timeout = timeout.unwrap_or(feed.timeout);
         feed.max_bytes = max_bytes.unwrap_or(feed.max_bytes);
         feed.late_after = late_after.unwrap_or(feed.late_after);

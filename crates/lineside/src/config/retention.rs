@@ -1,4 +1,4 @@
-//! `[keep]`: retention times and limits of stored data.
+//! `[retention]`: retention times and limits of stored data.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -20,11 +20,11 @@ impl ConfigChecker<'_> {
         defaults: RetentionConfig,
     ) -> RetentionConfig {
         let availability =
-            self.check_duration("keep.availability", table.availability, AVAILABILITY);
-        let versions = self.check_count("keep.versions", &table.versions, VERSIONS);
+            self.check_duration("retention.availability", table.availability, AVAILABILITY);
+        let versions = self.check_count("retention.versions", &table.versions, VERSIONS);
         let versions_age =
-            self.check_duration("keep.versions_age", table.versions_age, VERSIONS_AGE);
-        let reports = self.check_count("keep.reports", &table.reports, REPORTS);
+            self.check_duration("retention.versions_age", table.versions_age, VERSIONS_AGE);
+        let reports = self.check_count("retention.reports", &table.reports, REPORTS);
         RetentionConfig {
             availability: availability.unwrap_or(defaults.availability),
             versions: versions.unwrap_or(defaults.versions),

@@ -1,4 +1,4 @@
-//! `[visitors]`: limits of the files that visitors have validated at `/validate`.
+//! `[uploads]`: limits of the files that visitors have validated at `/validate`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const MAX_BYTES: RangeInclusive<u64> = 1024..=(2 << 30);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
 /// With less memory not even the program starts.
 const MEMORY: RangeInclusive<u64> = (256 << 20)..=(1 << 40);
-const KEEP: RangeInclusive<Duration> =
+const RETENTION: RangeInclusive<Duration> =
     Duration::from_secs(60)..=Duration::from_secs(31 * 24 * 60 * 60);
 
 #[derive(Debug, Default, Deserialize)]
@@ -23,10 +23,10 @@ pub(super) struct UploadsTable {
     max_bytes: Option<Spanned<SizeText>>,
     timeout: Option<Spanned<DurationText>>,
     memory: Option<Spanned<SizeText>>,
-    keep: Option<Spanned<DurationText>>,
+    retention: Option<Spanned<DurationText>>,
 }
 
-/// `[visitors]`.
+/// `[uploads]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadsConfig {
     /// True if visitors may upload files.
@@ -38,7 +38,7 @@ pub struct UploadsConfig {
     /// Address space of the process that validates a file, in bytes.
     pub memory: u64,
     /// Lifetime of a report.
-    pub keep: Duration,
+    pub retention: Duration,
 }
 
 impl Default for UploadsConfig {
@@ -48,7 +48,7 @@ impl Default for UploadsConfig {
             max_bytes: 100 << 20,
             timeout: Duration::from_secs(120),
             memory: 4 << 30,
-            keep: Duration::from_secs(24 * 60 * 60),
+            retention: Duration::from_secs(24 * 60 * 60),
         }
     }
 }
@@ -56,16 +56,16 @@ impl Default for UploadsConfig {
 impl ConfigChecker<'_> {
     pub(super) fn check_uploads(&mut self, table: UploadsTable) -> UploadsConfig {
         let usual = UploadsConfig::default();
-        let max_bytes = self.check_size("visitors.max_bytes", &table.max_bytes, MAX_BYTES);
-        let timeout = self.check_duration("visitors.timeout", table.timeout, TIMEOUT);
-        let memory = self.check_size("visitors.memory", &table.memory, MEMORY);
-        let keep = self.check_duration("visitors.keep", table.keep, KEEP);
+        let max_bytes = self.check_size("uploads.max_bytes", &table.max_bytes, MAX_BYTES);
+        let timeout = self.check_duration("uploads.timeout", table.timeout, TIMEOUT);
+        let memory = self.check_size("uploads.memory", &table.memory, MEMORY);
+        let retention = self.check_duration("uploads.retention", table.retention, RETENTION);
         UploadsConfig {
             enabled: table.enabled.unwrap_or(usual.enabled),
             max_bytes: max_bytes.unwrap_or(usual.max_bytes),
             timeout: timeout.unwrap_or(usual.timeout),
             memory: memory.unwrap_or(usual.memory),
-            keep: keep.unwrap_or(usual.keep),
+            retention: retention.unwrap_or(usual.retention),
         }
     }
 }

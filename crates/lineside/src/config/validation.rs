@@ -10,8 +10,8 @@ use toml::Spanned;
 use super::resolve::{ConfigChecker, expected_message};
 use super::value::{CountText, DurationText, SizeText};
 
-const SLOTS: RangeInclusive<u64> = 0..=64;
-const WAITING: RangeInclusive<u64> = 1..=100_000;
+const CONCURRENCY: RangeInclusive<u64> = 0..=64;
+const QUEUE: RangeInclusive<u64> = 1..=100_000;
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 const MESSAGE_TIME: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(10);
 const MEMORY: RangeInclusive<u64> = (1 << 10)..=(1 << 40);
@@ -19,8 +19,8 @@ const MEMORY: RangeInclusive<u64> = (1 << 10)..=(1 << 40);
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ValidationTable {
-    slots: Option<Spanned<CountText>>,
-    waiting: Option<Spanned<CountText>>,
+    concurrency: Option<Spanned<CountText>>,
+    queue: Option<Spanned<CountText>>,
     timeout: Option<Spanned<DurationText>>,
     memory: Option<Spanned<SizeText>>,
     message_time: Option<Spanned<DurationText>>,
@@ -31,9 +31,9 @@ pub(super) struct ValidationTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationConfig {
     /// Number of schedules that are validated at a time, each by one thread; 0 disables validation.
-    pub slots: usize,
+    pub concurrency: usize,
     /// Maximum number of feeds whose schedules wait for validation.
-    pub waiting: usize,
+    pub queue: usize,
     /// Time limit of one validation.
     pub timeout: Duration,
     /// Memory limit of one validation, compared with an estimate before it begins.
@@ -47,8 +47,8 @@ pub struct ValidationConfig {
 impl Default for ValidationConfig {
     fn default() -> Self {
         Self {
-            slots: 1,
-            waiting: 1_000,
+            concurrency: 1,
+            queue: 1_000,
             timeout: Duration::from_secs(10 * 60),
             memory: 2 << 30,
             message_time: Duration::from_millis(250),
@@ -60,15 +60,16 @@ impl Default for ValidationConfig {
 impl ConfigChecker<'_> {
     pub(super) fn check_validation(&mut self, table: ValidationTable) -> ValidationConfig {
         let defaults = ValidationConfig::default();
-        let slots = self.check_count("validation.slots", &table.slots, SLOTS);
-        let waiting = self.check_count("validation.waiting", &table.waiting, WAITING);
+        let concurrency =
+            self.check_count("validation.concurrency", &table.concurrency, CONCURRENCY);
+        let queue = self.check_count("validation.queue", &table.queue, QUEUE);
         let timeout = self.check_duration("validation.timeout", table.timeout, TIMEOUT);
         let memory = self.check_size("validation.memory", &table.memory, MEMORY);
         let message_time =
             self.check_duration("validation.message_time", table.message_time, MESSAGE_TIME);
         ValidationConfig {
-            slots: slots.unwrap_or(defaults.slots),
-            waiting: waiting.unwrap_or(defaults.waiting),
+            concurrency: concurrency.unwrap_or(defaults.concurrency),
+            queue: queue.unwrap_or(defaults.queue),
             timeout: timeout.unwrap_or(defaults.timeout),
             memory: memory.unwrap_or(defaults.memory),
             message_time: message_time.unwrap_or(defaults.message_time),
@@ -99,20 +100,20 @@ mod tests {
 
     #[test]
     fn each_key_is_taken_or_refused_by_its_name() {
-        let text = "[validation]\nslots = 2\nwaiting = 9\ntimeout = \"5s\"\nmemory = \"1MiB\"\nmessage_time = \"50ms\"\ncountry = \"NO\"\n";
+        let text = "[validation]\nconcurrency = 2\nqueue = 9\ntimeout = \"5s\"\nmemory = \"1MiB\"\nmessage_time = \"50ms\"\ncountry = \"NO\"\n";
         let config = Config::parse(Path::new("lineside.toml"), text).unwrap();
         let expected = ValidationConfig {
-            slots: 2,
-            waiting: 9,
+            concurrency: 2,
+            queue: 9,
             timeout: Duration::from_secs(5),
             memory: 1 << 20,
             message_time: Duration::from_millis(50),
             country: Some(*b"NO"),
         };
         assert_eq!(config.validation, expected);
-        let bad = "[validation]\nslots = 65\ntimeout = \"0s\"\ncountry = \"Norway\"\n";
+        let bad = "[validation]\nconcurrency = 65\ntimeout = \"0s\"\ncountry = \"Norway\"\n";
         let refused = Config::parse(Path::new("lineside.toml"), bad).unwrap_err().to_string();
-        for key in ["validation.slots", "validation.timeout", "validation.country"] {
+        for key in ["validation.concurrency", "validation.timeout", "validation.country"] {
             assert!(refused.contains(key), "{refused}");
         }
         let uk = Config::parse(Path::new("lineside.toml"), "[validation]\ncountry = \"UK\"\n");

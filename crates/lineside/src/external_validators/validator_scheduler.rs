@@ -56,7 +56,7 @@ pub(crate) async fn run_scheduler(app: App) {
 impl ValidatorScheduler {
     async fn queue_all_feeds(&mut self) {
         let config = self.app.config();
-        let is_off = config.validation.slots == 0;
+        let is_off = config.validation.concurrency == 0;
         let wanted: &[Arc<ExternalValidatorConfig>] = if is_off { &[] } else { &config.validators };
         let is_there = |feed: &str, name: &str| {
             wanted.iter().any(|it| it.name == name) && self.app.ingest().find_feed(feed).is_some()
@@ -71,7 +71,7 @@ impl ValidatorScheduler {
             let (format, hash) = (held.snapshot().format, held.snapshot().hash);
             drop(held);
             for validator in wanted.iter().filter(|it| it.format == format) {
-                self.queue_version(feed, hash, validator, config.validation.waiting).await;
+                self.queue_version(feed, hash, validator, config.validation.queue).await;
             }
         }
     }

@@ -41,7 +41,7 @@ enum GbfsFileReplies {
     /// `unknown_feed` or `not_found`
     #[response(status = 404)]
     Missing(Problem),
-    /// `no_data` or `too_old`
+    /// `no_data` or `stale`
     #[response(status = 503)]
     NothingGood(Problem),
 }

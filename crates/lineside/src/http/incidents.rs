@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     get, path = "/incidents.atom", tag = "catalog",
     responses(
         (status = 200, description = "The document", body = String, content_type = "application/atom+xml"),
-        (status = 503, description = "`not_readable`", body = Problem)
+        (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
 async fn list_incidents(
@@ -60,7 +60,7 @@ async fn list_incidents(
     responses(
         (status = 200, description = "The document", body = String, content_type = "application/atom+xml"),
         (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 503, description = "`not_readable`", body = Problem)
+        (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
 async fn list_feed_incidents(

@@ -43,7 +43,7 @@ enum ProxyReplies {
     /// `bad_range`
     #[response(status = 416)]
     Beyond(Problem),
-    /// `no_data` or `too_old`
+    /// `no_data` or `stale`
     #[response(status = 503)]
     NothingGood(Problem),
 }

@@ -76,7 +76,7 @@ async fn get_part_file(
         (status = 200, description = "A FeedMessage; its timestamp never goes back",
             content_type = "application/x-protobuf"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+        (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
 async fn get_whole(
@@ -94,7 +94,7 @@ async fn get_whole(
     responses(
         (status = 200, description = "The message; extensions are left out", content_type = "application/json"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+        (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
 async fn get_whole_json(
@@ -115,7 +115,7 @@ async fn get_whole_json(
     responses(
         (status = 200, description = "A FeedMessage", content_type = "application/x-protobuf"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+        (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
 async fn get_part(
@@ -137,7 +137,7 @@ async fn get_part(
     responses(
         (status = 200, description = "The message", content_type = "application/json"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+        (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
 async fn get_part_json(

@@ -42,7 +42,7 @@ async fn get_schedule_file(
         (status = 304, description = "The client has it already"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
         (status = 416, description = "`bad_range`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+        (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
 async fn get_schedule(

@@ -108,7 +108,7 @@ async fn get_manifest(
         (status = 200, description = "The file", content_type = "application/json"),
         (status = 304, description = "The client has it already"),
         (status = 404, description = "`unknown_feed`, `other_format`, or `unknown_file`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+        (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
 async fn get_file(
@@ -133,7 +133,7 @@ async fn get_file(
         (status = 200, description = "The file", content_type = "application/json"),
         (status = 304, description = "The client has it already"),
         (status = 404, description = "`unknown_feed`, `other_format`, or `unknown_file`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+        (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
 async fn get_localized_file(

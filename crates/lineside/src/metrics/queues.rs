@@ -29,9 +29,9 @@ pub(super) static SCHEDULES: QueueMetricNames = QueueMetricNames {
     running: ("validation_running", "Schedules that are validated now"),
     waiting: ("validation_waiting", "Feeds whose newest version waits"),
     finished: ("validation_finished", "Versions that were validated"),
-    unfinished: ("validation_unfinished", "Versions whose validation was aborted"),
+    unfinished: ("validation_aborted", "Versions whose validation was aborted"),
     refused: ("validation_refused", "Times that a version found the queue full"),
-    replaced: ("validation_replaced", "Versions that a newer one replaced in the queue"),
+    replaced: ("validation_superseded", "Versions that a newer one replaced in the queue"),
     took: ("validation_seconds", "Duration of the validation of a version"),
 };
 

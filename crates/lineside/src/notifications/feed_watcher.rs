@@ -130,8 +130,8 @@ impl FeedWatcher {
                 continue;
             }
             let known = before.iter().position(is_it).map(|known| before.swap_remove(known));
-            let client_name = &config.server.client_name;
-            let way = DeliveryMethod::new(&alert.target, number, config.smtp.as_ref(), client_name);
+            let user_agent = &config.server.user_agent;
+            let way = DeliveryMethod::new(&alert.target, number, config.smtp.as_ref(), user_agent);
             let target = match (known, way) {
                 (known, Err(error)) => {
                     tracing::error!("alert[{number}] cannot be reached as it says: {error:#}");

@@ -55,11 +55,11 @@ impl DeliveryMethod {
         target: &AlertTarget,
         number: usize,
         smtp: Option<&SmtpConfig>,
-        client_name: &str,
+        user_agent: &str,
     ) -> anyhow::Result<Self> {
         let by = match target {
             AlertTarget::Webhook { url, key } => {
-                let way = WebhookSender::new(url.clone(), key.as_ref(), client_name)?;
+                let way = WebhookSender::new(url.clone(), key.as_ref(), user_agent)?;
                 DeliveryTransport::Webhook(Box::new(way))
             }
             AlertTarget::Mail(to) => {

@@ -46,11 +46,11 @@ impl WebhookSender {
     pub(super) fn new(
         url: Secret,
         key: Option<&SigningKey>,
-        client_name: &str,
+        user_agent: &str,
     ) -> anyhow::Result<Self> {
         // Redirects are off so that notifications go only to this address.
         let client = reqwest::Client::builder()
-            .user_agent(client_name)
+            .user_agent(user_agent)
             .redirect(Policy::none())
             .timeout(SEND_MAX)
             .build()?;

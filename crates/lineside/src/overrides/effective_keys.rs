@@ -60,7 +60,7 @@ pub(crate) fn feed_keys(feed: &FeedConfig) -> Keys {
     put("poll", feed.poll.map(time));
     put("ttl", feed.ttl.map(time));
     put("rate", feed.rate.map(|rate| Value::from(rate.to_string())));
-    put("serial", feed.serial.then_some(Value::Bool(true)));
+    put("max_concurrent_requests", feed.max_concurrent_requests.map(Value::from));
     put("timeout", Some(time(feed.timeout)));
     put("max_bytes", Some(Value::from(format_size(feed.max_bytes))));
     put("max_age", feed.max_age.map(time));
@@ -129,7 +129,7 @@ mod tests {
             "oauth2": {"token_url": "https://t.example/", "client_id": "me", "client_secret": "s", "scope": "all"},
             "siri": {"services": ["et"], "mode": "request", "envelope": "xml", "ids": "prefix:a",
                 "requestor_ref": "hunter2"},
-            "poll": "1h30m", "ttl": "20s", "rate": "4/min", "serial": true, "timeout": "250ms",
+            "poll": "1h30m", "ttl": "20s", "rate": "4/min", "max_concurrent_requests": 1, "timeout": "250ms",
             "max_bytes": "1025", "max_age": "1h", "late_after": "2m", "trip_late_after": "3m"
         });
         let over = |keys: &Keys| FeedOverride {

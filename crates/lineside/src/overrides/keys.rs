@@ -190,7 +190,7 @@ fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         poll,
         ttl,
         rate,
-        serial,
+        max_concurrent_requests,
         timeout,
         max_bytes,
         max_age,
@@ -219,7 +219,8 @@ fn copy_keys(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     set_if_present(keys, "poll", &mut feed.poll, poll);
     set_if_present(keys, "ttl", &mut feed.ttl, ttl);
     set_if_present(keys, "rate", &mut feed.rate, rate);
-    set_if_present(keys, "serial", &mut feed.serial, serial);
+    let requests = max_concurrent_requests;
+    set_if_present(keys, "max_concurrent_requests", &mut feed.max_concurrent_requests, requests);
     set_if_present(keys, "timeout", &mut feed.timeout, timeout);
     set_if_present(keys, "max_bytes", &mut feed.max_bytes, max_bytes);
     set_if_present(keys, "max_age", &mut feed.max_age, max_age);
@@ -271,7 +272,7 @@ mod tests {
             "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"},
             "siri": {"services": ["sm"], "mode": "request", "envelope": "soap", "ids": "netex",
                 "stops": ["S"], "requestor_ref": "hunter2"},
-            "poll": "30s", "ttl": "20s", "rate": "4/min", "serial": true, "timeout": "5s",
+            "poll": "30s", "ttl": "20s", "rate": "4/min", "max_concurrent_requests": 1, "timeout": "5s",
             "max_bytes": "1MiB", "max_age": "1h", "late_after": "2m", "trip_late_after": "3m"
         })
     }

@@ -67,7 +67,12 @@ impl FeedOverride {
 
     /// Decodes a stored override.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        let mut over: Self = serde_json::from_str(text).ok()?;
+        // Edits of earlier versions have the boolean key `serial`.
+        if over.keys.remove("serial") == Some(Value::Bool(true)) {
+            over.keys.entry("max_concurrent_requests").or_insert(Value::from(1));
+        }
+        Some(over)
     }
 
     /// Returns `None` if the override changes nothing.
@@ -229,6 +234,9 @@ mod tests {
         let one = over(json!({"paused": true, "keys": {"poll": "30s"}}));
         assert_eq!(FeedOverride::parse(&one.to_text()), Some(one));
         assert_eq!(FeedOverride::parse("nothing"), None);
+        let renamed = FeedOverride::parse(r#"{"keys": {"serial": true, "poll": "30s"}}"#).unwrap();
+        let keys = json!({"max_concurrent_requests": 1, "poll": "30s"});
+        assert_eq!(renamed, over(json!({"keys": keys})));
         assert_eq!(FeedOverride::default().non_empty(), None);
     }
 

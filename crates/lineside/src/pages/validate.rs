@@ -70,14 +70,14 @@ async fn get_form_page(State(app): State<App>) -> Response {
     reply_with_page(
         StatusCode::OK,
         "Validate a feed",
-        &render_form(&app.config().visitors, None),
+        &render_form(&app.config().uploads, None),
         None,
     )
 }
 
 /// Takes what the form brings, and leads to where its report will be.
 async fn post_upload(State(app): State<App>, request: Request) -> Response {
-    let rules = app.config().visitors.clone();
+    let rules = app.config().uploads.clone();
     if !rules.enabled {
         return reply_with_page(
             StatusCode::NOT_FOUND,
@@ -343,7 +343,7 @@ fn parse_source_url(text: &str) -> Result<UploadSource, UploadRejection> {
 }
 
 async fn find_standing(app: &App, link: String) -> Result<Option<UploadStatus>, Refusal> {
-    let (desk, rules) = (app.uploads().clone(), app.config().visitors.clone());
+    let (desk, rules) = (app.uploads().clone(), app.config().uploads.clone());
     run_blocking(move || desk.upload_status(&link, &rules)).await
 }
 
@@ -384,7 +384,7 @@ async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Re
         {
             Err(refusal) => refusal.into_response(),
             Ok(Ok(found)) => {
-                let kept = (report.as_str(), app.config().visitors.keep);
+                let kept = (report.as_str(), app.config().uploads.retention);
                 reply_with_page(StatusCode::OK, "Report", &render_report(found, Some(kept)), None)
             }
             Ok(Err(error)) => {
@@ -459,7 +459,7 @@ async fn get_sample_page(State(app): State<App>) -> Response {
 }
 
 fn render_form(rules: &config::UploadsConfig, refused: Option<&str>) -> Markup {
-    let keep = words::format_span(rules.keep.as_secs());
+    let keep = words::format_span(rules.retention.as_secs());
     html! {
         div.page-head {
             h1 { "Validate a feed" }

@@ -39,7 +39,7 @@ struct ValidationScheduler {
 
 /// Validates each new version of a schedule, until the server stops.
 pub(crate) async fn run_scheduler(app: App) {
-    app.reports().queue.set_concurrency(app.config().validation.slots);
+    app.reports().queue.set_concurrency(app.config().validation.concurrency);
     let mut watch =
         ValidationScheduler { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
     while !app.shutdown().is_draining() {
@@ -64,7 +64,7 @@ impl ValidationScheduler {
         self.known.retain(|id, _| is_there(id.as_str()));
         self.reports().queue.retain(|id| is_there(id.as_str()));
         self.reports().retain(is_there);
-        if self.app.config().validation.slots == 0 {
+        if self.app.config().validation.concurrency == 0 {
             for feed in &feeds {
                 drop(feed.take_rejected_schedule());
             }
@@ -87,7 +87,7 @@ impl ValidationScheduler {
     }
 
     fn queue_version(&self, feed: &Feed, version: Version) -> bool {
-        let most = self.app.config().validation.waiting;
+        let most = self.app.config().validation.queue;
         self.reports().queue.push(feed.id().clone(), version, most)
     }
 

@@ -13,11 +13,11 @@ pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec
         token,
         admin,
         namespaces,
-        keep,
+        retention,
         validation,
         // These apply at once.
         api: _,
-        visitors: _,
+        uploads: _,
         site: _,
         map: _,
         converters: _,
@@ -32,7 +32,7 @@ pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec
     waiting.defer_key("token", token, &now.token);
     waiting.defer_key("admin", admin, &now.admin);
     waiting.defer_key("namespace", namespaces, &now.namespaces);
-    waiting.defer_retention(keep, &now.keep);
+    waiting.defer_retention(retention, &now.retention);
     waiting.defer_key("validation", validation, &now.validation);
     (next, waiting.0)
 }
@@ -56,18 +56,18 @@ impl DeferredKeys {
             trusted_proxies,
             data_dir,
             drain,
-            client_name,
+            user_agent,
             tls,
             // These apply at once.
             public_url: _,
-            private_consumers: _,
+            allow_private_subscribers: _,
             cross_origin: _,
         } = next;
         self.defer_key("server.listen", listen, &now.listen);
         self.defer_key("server.trusted_proxies", trusted_proxies, &now.trusted_proxies);
         self.defer_key("server.data_dir", data_dir, &now.data_dir);
         self.defer_key("server.drain", drain, &now.drain);
-        self.defer_key("server.client_name", client_name, &now.client_name);
+        self.defer_key("server.user_agent", user_agent, &now.user_agent);
         self.defer_key("server.tls", tls, &now.tls);
     }
 
@@ -75,10 +75,10 @@ impl DeferredKeys {
         let LimitsConfig {
             connections,
             connections_per_address,
-            room_bytes,
+            channel_log_bytes,
             total_bytes,
             channels_per_session,
-            frame,
+            max_message_size,
             unsent_bytes,
             send_timeout,
             load_memory,
@@ -86,14 +86,14 @@ impl DeferredKeys {
         self.defer_key("limits.connections", connections, &now.connections);
         let (per_address, of_now) = (connections_per_address, &now.connections_per_address);
         self.defer_key("limits.connections_per_address", per_address, of_now);
-        self.defer_key("limits.room_bytes", room_bytes, &now.room_bytes);
+        self.defer_key("limits.channel_log_bytes", channel_log_bytes, &now.channel_log_bytes);
         self.defer_key("limits.total_bytes", total_bytes, &now.total_bytes);
         self.defer_key(
             "limits.channels_per_session",
             channels_per_session,
             &now.channels_per_session,
         );
-        self.defer_key("limits.frame", frame, &now.frame);
+        self.defer_key("limits.max_message_size", max_message_size, &now.max_message_size);
         self.defer_key("limits.unsent_bytes", unsent_bytes, &now.unsent_bytes);
         self.defer_key("limits.send_timeout", send_timeout, &now.send_timeout);
         self.defer_key("limits.load_memory", load_memory, &now.load_memory);
@@ -101,10 +101,10 @@ impl DeferredKeys {
 
     fn defer_retention(&mut self, next: &mut RetentionConfig, now: &RetentionConfig) {
         let RetentionConfig { availability, versions, versions_age, reports } = next;
-        self.defer_key("keep.availability", availability, &now.availability);
-        self.defer_key("keep.versions", versions, &now.versions);
-        self.defer_key("keep.versions_age", versions_age, &now.versions_age);
-        self.defer_key("keep.reports", reports, &now.reports);
+        self.defer_key("retention.availability", availability, &now.availability);
+        self.defer_key("retention.versions", versions, &now.versions);
+        self.defer_key("retention.versions_age", versions_age, &now.versions_age);
+        self.defer_key("retention.reports", reports, &now.reports);
     }
 }
 
@@ -130,50 +130,50 @@ mod tests {
     #[test]
     fn what_can_apply_at_once_does() {
         let next = format!(
-            "{NOW}public_url = \"https://a.example\"\nprivate_consumers = true\ncross_origin = false\n[api]\nkey = \"k\"\n[map]\nstyle = \
+            "{NOW}public_url = \"https://a.example\"\nallow_private_subscribers = true\ncross_origin = false\n[api]\nkey = \"k\"\n[map]\nstyle = \
              \"https://a.example/style.json\"\n[[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\n"
         );
         let in_force = check(&next, &[]);
         assert!(in_force.server.public_url.is_some() && in_force.api.key.is_some());
-        assert!(in_force.server.private_consumers && !in_force.server.cross_origin);
+        assert!(in_force.server.allow_private_subscribers && !in_force.server.cross_origin);
         assert!(in_force.map.style.is_some());
         assert_eq!(in_force.feeds.len(), 1);
     }
 
     #[test]
     fn what_waits_is_named_and_stays_as_it_is() {
-        let next = "[server]\nlisten = \"127.0.0.1:2\"\ndrain = \"1s\"\nclient_name = \"me\"\n\
+        let next = "[server]\nlisten = \"127.0.0.1:2\"\ndrain = \"1s\"\nuser_agent = \"me\"\n\
                     data_dir = \"d\"\ntrusted_proxies = [\"10.0.0.1\"]\n\
                     tls = { cert = \"a\", key = \"b\" }\n\
-                    [limits]\nconnections = 1\nconnections_per_address = 1\nroom_bytes = 2048\n\
-                    total_bytes = 1048576\nchannels_per_session = 3\nframe = 4096\n\
+                    [limits]\nconnections = 1\nconnections_per_address = 1\nchannel_log_bytes = 2048\n\
+                    total_bytes = 1048576\nchannels_per_session = 3\nmax_message_size = 4096\n\
                     unsent_bytes = \"1MiB\"\nsend_timeout = \"1s\"\nload_memory = \"1GiB\"\n\
                     [token]\nhmac = \"s3cret\"\n[admin]\ntoken = \"another s3cret of an admin\"\n[[namespace]]\nprefix = \"app/\"\n\
-                    [keep]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\nreports = 3\n\
-                    [validation]\nslots = 2\n";
+                    [retention]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\nreports = 3\n\
+                    [validation]\nconcurrency = 2\n";
         let waits = [
             "server.listen",
             "server.trusted_proxies",
             "server.data_dir",
             "server.drain",
-            "server.client_name",
+            "server.user_agent",
             "server.tls",
             "limits.connections",
             "limits.connections_per_address",
-            "limits.room_bytes",
+            "limits.channel_log_bytes",
             "limits.total_bytes",
             "limits.channels_per_session",
-            "limits.frame",
+            "limits.max_message_size",
             "limits.unsent_bytes",
             "limits.send_timeout",
             "limits.load_memory",
             "token",
             "admin",
             "namespace",
-            "keep.availability",
-            "keep.versions",
-            "keep.versions_age",
-            "keep.reports",
+            "retention.availability",
+            "retention.versions",
+            "retention.versions_age",
+            "retention.reports",
             "validation",
         ];
         assert_eq!(check(next, &waits), parse(NOW));

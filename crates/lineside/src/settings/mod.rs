@@ -107,7 +107,7 @@ impl LiveSettings {
     /// Returns the number of accepted and of rejected reloads.
     pub(crate) fn reload_counts(&self) -> [(&'static str, u64); 2] {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        [("taken", load(&self.taken)), ("refused", load(&self.refused))]
+        [("accepted", load(&self.taken)), ("refused", load(&self.refused))]
     }
 
     /// Reloads the file, and applies it if it is valid.

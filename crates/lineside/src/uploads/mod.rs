@@ -279,7 +279,7 @@ impl UploadService {
             drop(jobs);
             return self
                 .kept
-                .read_report(link, self.clock.wall_time(), rules.keep)
+                .read_report(link, self.clock.wall_time(), rules.retention)
                 .map(UploadStatus::Done);
         };
         let is_before = |other: &&UploadJob| {

@@ -54,7 +54,7 @@ pub(super) async fn validate_upload(
 ) {
     let looked = create_report(&desk, &link, brought, arrival, &rules).await;
     let kept = match looked {
-        Ok(report) => store_report(&desk, &link, report, rules.keep).await,
+        Ok(report) => store_report(&desk, &link, report, rules.retention).await,
         Err(why) => Err(why),
     };
     match kept {
@@ -63,7 +63,7 @@ pub(super) async fn validate_upload(
         }
         Err(why) => {
             desk.set_stage(&link, UploadStage::Failed(why));
-            let keep = i64::try_from(rules.keep.as_millis()).unwrap_or(i64::MAX);
+            let keep = i64::try_from(rules.retention.as_millis()).unwrap_or(i64::MAX);
             let before = lineside_sync::UnixMillis(desk.clock.wall_time().0.saturating_sub(keep));
             desk.jobs.lock().forget_failed(before);
         }
@@ -144,12 +144,10 @@ fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
     let of_file = last.and_then(|line| line.split_once(&format!("{name}: ")));
     match of_file {
-        Some((_, reason)) => reason.replace("--memory allows", "visitors.memory allows"),
+        Some((_, reason)) => reason.replace("--memory allows", "uploads.memory allows"),
         None if said.contains(NO_ROOM) => {
             let memory = format_size(memory);
-            format!(
-                "looking at it takes more memory than visitors.memory allows, which is {memory}"
-            )
+            format!("looking at it takes more memory than uploads.memory allows, which is {memory}")
         }
         None => format!("looking at it broke off: it {why}"),
     }
@@ -327,10 +325,10 @@ mod tests {
         let said =
             "lineside: gtfs.zip: it would take about 9GiB of memory, and --memory allows 4GiB\n";
         let bound = told("ended with exit code 3", said, "gtfs.zip");
-        assert_eq!(bound, "it would take about 9GiB of memory, and visitors.memory allows 4GiB");
+        assert_eq!(bound, "it would take about 9GiB of memory, and uploads.memory allows 4GiB");
         let bound =
             told("was killed by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
-        assert!(bound.contains("visitors.memory allows, which is 4GiB"), "{bound}");
+        assert!(bound.contains("uploads.memory allows, which is 4GiB"), "{bound}");
         let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
         assert_eq!(broken, "looking at it broke off: it did not end within 120s and was stopped");
         let other = told("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");

@@ -240,7 +240,7 @@ async fn a_public_address_is_only_read() {
 async fn an_address_that_is_no_text_is_refused() {
     for path in ["/proxy/%FF", "/feeds/%C3", "/api/v1/stops/city/%80/departures", "/%FE"] {
         let url = format!("{}{path}", shared_demo());
-        assert_problem(400, "bad_address", problem(&url).await);
+        assert_problem(400, "invalid_utf8", problem(&url).await);
     }
 }
 

@@ -72,7 +72,7 @@ async fn what_is_remembered_outlives_a_kill_and_shows_it() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("lineside.toml");
     let text = "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
-                [keep]\navailability = \"7d\"\n[[feed]]\nid = \"gone\"\nurl = \"gone.pb\"\npoll = \"1s\"\n";
+                [retention]\navailability = \"7d\"\n[[feed]]\nid = \"gone\"\nurl = \"gone.pb\"\npoll = \"1s\"\n";
     std::fs::write(&config, text).unwrap();
     let start = || ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
     let past = |server: &ServerProcess| format!("{}/api/v1/feeds/gone/availability", server.url);

@@ -16,7 +16,7 @@ use crate::support::until::{until, until_json};
 /// Starts a server with these feeds, and returns its address.
 async fn server(toml: &str) -> (RunningServer, String) {
     let toml =
-        format!("[server]\nlisten = \"127.0.0.1:0\"\nclient_name = \"acme-lineside\"\n{toml}");
+        format!("[server]\nlisten = \"127.0.0.1:0\"\nuser_agent = \"acme-lineside\"\n{toml}");
     let config = Config::parse(Path::new("lineside.toml"), &toml);
     let running = serve(config.unwrap_or_else(|errors| panic!("{errors}"))).await;
     let url = format!("http://{}", running.listen_address());
@@ -99,7 +99,7 @@ async fn a_host_that_wants_it_is_never_asked_twice_at_a_time() {
     let producer = Producer::slow(Duration::from_millis(400), |_| Reply::ok("a")).await;
     let feeds: Vec<String> = (0..4)
         .map(|number| {
-            let keys = if number == 0 { "serial = true" } else { "" };
+            let keys = if number == 0 { "max_concurrent_requests = 1" } else { "" };
             feed(&format!("f{number}"), &producer.url(&format!("/{number}")), keys)
         })
         .collect();

@@ -218,7 +218,7 @@ async fn there_is_nothing_before_the_first_success_and_past_max_age() {
     assert!(good_for.parse::<u64>().unwrap() <= 3, "{cache}: past max_age nobody serves them");
     once.set(Answer::Bytes(answer("500 Sorry", &[], b"")));
     until_reply("too old", &url, |response| response.status() == 503).await;
-    assert_problem(503, "too_old", problem(&url).await);
+    assert_problem(503, "stale", problem(&url).await);
     once.set(good(&[], b"x,y\n"));
     until_reply("fresh again", &url, is_fresh).await;
 }

@@ -144,7 +144,7 @@ async fn the_file_is_read_at_once_when_the_process_is_sent_a_signal() {
     let it = Configured::start(&feed("a")).await;
     it.until_served("a").await;
     it.server.signal("-HUP");
-    it.until_metric("lineside_config_reads_total{outcome=\"taken\"} 1").await;
+    it.until_metric("lineside_config_reloads_total{outcome=\"accepted\"} 1").await;
     it.replace(&format!("{}name = \"Something else\"\n", feed("a")));
     it.server.signal("-HUP");
     let about = it.url("/api/v1/feeds/a");
@@ -164,7 +164,7 @@ async fn a_bad_file_is_refused_by_line_and_key_and_the_old_one_stays() {
     assert!(it.serves("a").await && !it.serves("b").await);
     // A missing file, as while an editor replaces it, does not remove the feeds either.
     std::fs::remove_file(it.folder.path().join("lineside.toml")).unwrap();
-    it.until_metric("lineside_config_reads_total{outcome=\"refused\"} 2").await;
+    it.until_metric("lineside_config_reloads_total{outcome=\"refused\"} 2").await;
     assert!(it.serves("a").await);
     it.replace(&feed("b"));
     it.until_served("b").await;
@@ -181,7 +181,7 @@ async fn keys_that_wait_for_the_next_start_are_named() {
     it.until_served("b").await;
     it.until_metric("lineside_config_waiting_keys 2").await;
     let log = it.log();
-    assert!(log.contains("limits.frame, token"), "{log}");
+    assert!(log.contains("limits.max_message_size, token"), "{log}");
     assert!(!log.contains("s3cret"), "{log}");
     it.replace(&feed("a"));
     it.until_metric("lineside_config_waiting_keys 0").await;
@@ -193,7 +193,7 @@ async fn a_file_that_lost_its_feeds_removes_none() {
     it.until_served("a").await;
     for (refused, cut_off) in ["", "[serv", SERVER, "# nothing\n"].into_iter().enumerate() {
         std::fs::write(it.folder.path().join("lineside.toml"), cut_off).unwrap();
-        let outcome = "lineside_config_reads_total{outcome=\"refused\"}";
+        let outcome = "lineside_config_reloads_total{outcome=\"refused\"}";
         it.until_metric(&format!("{outcome} {}", refused + 1)).await;
         assert!(it.serves("a").await, "{cut_off:?}");
     }

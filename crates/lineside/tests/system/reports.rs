@@ -281,7 +281,7 @@ async fn listed(server: &str, second: &Value) {
 
 #[tokio::test]
 async fn what_is_refused_takes_no_place_of_reports_on_what_is_served() {
-    let house = House::new("[keep]\nreports = 2\n").await;
+    let house = House::new("[retention]\nreports = 2\n").await;
     let sound = schedule("");
     house.give(&sound);
     let server = house.start().await;
@@ -356,7 +356,7 @@ async fn what_it_may_cost_is_bounded_and_said_to_be_ours() {
     let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
     assert!(badge.contains("unknown"), "{badge}");
     let metrics = text(&format!("{}/metrics", server.url)).await;
-    assert!(metrics.contains("lineside_validation_unfinished_total 1"), "{metrics}");
+    assert!(metrics.contains("lineside_validation_aborted_total 1"), "{metrics}");
     server.stop("-TERM");
 }
 

@@ -185,7 +185,7 @@ async fn until_counted(server: &str, count: usize) {
 
 #[tokio::test]
 async fn a_subscriber_is_met_told_all_and_then_what_changes() {
-    let (running, server) = server("private_consumers = true").await;
+    let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
     let wishes = wish("VehicleMonitoring", "vehicles", &in_minutes(10).to_string());
@@ -226,7 +226,7 @@ async fn town(folder: &Path) -> (ServerProcess, Lines, Producer) {
     let lines = Lines::write(&schedule);
     let producer = Producer::start(good(&message_of(now(), vec![lines.behind("a1", 0)]))).await;
     let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\nprivate_consumers = true\n\
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\nallow_private_subscribers = true\n\
          [[feed]]\nid = \"town\"\nurl = {:?}\n\
          [[feed]]\nid = \"town-trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
         schedule.to_str().unwrap(),
@@ -330,7 +330,7 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
 
 #[tokio::test]
 async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
-    let (running, server) = server("private_consumers = true").await;
+    let (running, server) = server("allow_private_subscribers = true").await;
     let stranger = Consumer { refuses: true, ..Consumer::default() };
     let address = stranger.start().await;
     let wishes = wish("VehicleMonitoring", "v", &in_minutes(10).to_string());
@@ -350,7 +350,7 @@ async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
 
 #[tokio::test]
 async fn a_stranger_neither_ends_nor_replaces_what_is_anothers() {
-    let (running, server) = server("private_consumers = true").await;
+    let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
     let wishes = wish("VehicleMonitoring", "v", &in_minutes(10).to_string());

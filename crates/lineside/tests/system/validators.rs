@@ -13,7 +13,7 @@ use crate::support::until_ready;
 
 const FEED: &str = "[[feed]]\nid = \"city\"\nurl = \"city.zip\"\npoll = \"1s\"\n";
 /// A validator that runs like the reference one: its output is a folder.
-const CANONICAL: &str = "[[validator]]\nname = \"canonical\"\nformat = \"gtfs\"\n\
+const CANONICAL: &str = "[[external_validator]]\nname = \"canonical\"\nformat = \"gtfs\"\n\
     command = [\"sh\", \"{config_dir}/judge.sh\", \"{input}\", \"{output}\", \"--key=hunter2\"]\n";
 const JUDGE: &str = "echo run >> \"$(dirname \"$0\")/runs\"\n\
     mkdir \"$2\" && cp \"$(dirname \"$0\")/theirs.json\" \"$2/report.json\"\n\
@@ -150,7 +150,7 @@ async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_f
 
 fn validator(name: &str, script: &str, keys: &str) -> String {
     format!(
-        "[[validator]]\nname = \"{name}\"\nformat = \"gtfs\"\ncommand = [\"sh\", \"-c\", {script:?}]\n{keys}"
+        "[[external_validator]]\nname = \"{name}\"\nformat = \"gtfs\"\ncommand = [\"sh\", \"-c\", {script:?}]\n{keys}"
     )
 }
 

@@ -51,7 +51,7 @@ impl House {
         let producer = Producer::start(Answer::Bytes(Vec::new())).await;
         let house = Self { folder: tempfile::tempdir().unwrap(), producer };
         let config = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n[keep]\nversions = 3\nversions_age = \"90d\"\n\
+            "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n[retention]\nversions = 3\nversions_age = \"90d\"\n\
              [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n",
             house.producer.url("/city.zip")
         );

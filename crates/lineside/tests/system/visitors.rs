@@ -155,7 +155,7 @@ async fn what_cannot_be_taken_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(
         folder.path(),
-        "[server]\nlisten = \"127.0.0.1:0\"\n[visitors]\nmax_bytes = \"4KiB\"\n",
+        "[server]\nlisten = \"127.0.0.1:0\"\n[uploads]\nmax_bytes = \"4KiB\"\n",
     );
     let url = &server.url;
     for (body, status, says) in [
@@ -196,7 +196,7 @@ async fn what_cannot_be_taken_is_said() {
     // A refused upload leaves no open file.
     let metrics = format!("{url}/metrics");
     until("no file is open", async || {
-        get(&metrics).await.text().await.unwrap().contains("lineside_visitors_files 0\n")
+        get(&metrics).await.text().await.unwrap().contains("lineside_uploads_pending 0\n")
     })
     .await;
 }
@@ -290,7 +290,7 @@ async fn places_are_bounded_and_come_free_again() {
     let until_open = async |n: usize| {
         until(format_args!("{n} files are open"), async || {
             let text = get(&metrics).await.text().await.unwrap();
-            text.contains(&format!("lineside_visitors_files {n}\n"))
+            text.contains(&format!("lineside_uploads_pending {n}\n"))
         })
         .await;
     };
@@ -382,7 +382,7 @@ async fn what_visitors_bring_is_seen_by_nobody_else_and_stays_after_no_stop() {
 #[tokio::test]
 async fn a_server_may_take_nothing_of_visitors() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[visitors]\nenabled = false\n";
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[uploads]\nenabled = false\n";
     let server = ServerProcess::serving(folder.path(), text);
     let (status, text) = words(get(&format!("{}/validate", server.url)).await).await;
     assert!(status == 200 && text.contains("lineside check") && !text.contains("<form"), "{text}");

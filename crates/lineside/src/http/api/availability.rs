@@ -128,7 +128,7 @@ struct PollItem {
         (status = 200, description = "The history", body = AvailabilityItem),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 503, description = "`not_readable`", body = Problem)
+        (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
 async fn get_availability(
@@ -179,7 +179,7 @@ async fn get_availability(
         (status = 200, description = "The table", body = String, content_type = "text/csv"),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 503, description = "`not_readable`", body = Problem)
+        (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
 async fn get_availability_table(

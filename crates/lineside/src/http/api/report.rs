@@ -150,7 +150,7 @@ struct FailedRuleItem {
 /// Returns the validation report of a feed
 ///
 /// It has the format of the reference validator's `report.json`, so that the same programs can read it. Without
-/// `version` it is the latest report. With a `data_dir`, `[keep] reports` sets the number of stored reports; without
+/// `version` it is the latest report. With a `data_dir`, `[retention] reports` sets the number of stored reports; without
 /// one, only the latest is stored.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/report", tag = "catalog",
@@ -162,7 +162,7 @@ struct FailedRuleItem {
         (status = 200, description = "The report", body = ReportItem),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 404, description = "`unknown_feed`, or `not_found`: there is no such report, or none yet", body = Problem),
-        (status = 503, description = "`not_readable`", body = Problem)
+        (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
 async fn get_report(

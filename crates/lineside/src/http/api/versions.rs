@@ -131,7 +131,7 @@ struct ReportLink {
         (status = 200, description = "A page of versions", body = ListPage<VersionItem>),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 503, description = "`not_readable`", body = Problem)
+        (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
 async fn list_versions(
@@ -256,7 +256,7 @@ async fn get_version_file(
 
 /// Returns a version of a feed's schedule, unchanged
 ///
-/// The content of this address never changes; it may be deleted, by `[keep] versions` and `versions_age`.
+/// The content of this address never changes; it may be deleted, by `[retention] versions` and `versions_age`.
 #[utoipa::path(
     get, path = "/feeds/{feed}/versions/{hash}.zip", tag = "bytes",
     params(
@@ -269,7 +269,7 @@ async fn get_version_file(
         (status = 304, description = "The client has it already"),
         (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
         (status = 416, description = "`bad_range`", body = Problem),
-        (status = 503, description = "`not_readable`", body = Problem)
+        (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
 async fn get_version(

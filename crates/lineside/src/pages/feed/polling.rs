@@ -57,7 +57,7 @@ impl FeedView {
         let config = self.feed.config();
         html! {
             @if let Some(rate) = config.rate { dt { "Rate limit" } dd.numeric { (rate) span.soft { ", shared by all feeds of its host and credential" } } }
-            @if config.serial { dt { "Its host" } dd { "gets one request at a time" } }
+            @if let Some(max) = config.max_concurrent_requests { dt { "Concurrent requests" } dd.numeric { (max) span.soft { ", shared by all feeds of its host" } } }
         }
     }
 }

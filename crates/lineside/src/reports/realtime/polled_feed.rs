@@ -34,7 +34,7 @@ pub(super) fn poll_test_feed(
         clock: Arc::new(clock.clone()),
         seed: 7,
         hub: HubConfig::default(),
-        client_name: String::new(),
+        user_agent: String::new(),
         load_limits: lineside_ingest::LoadLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
         snapshots: Arc::new(MemorySnapshotStore::default()),

@@ -22,7 +22,7 @@ const TOKEN: &str =
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjcm93ZCJ9.xUx2KdF6tylEUtmjwLkDQETMzb8kDyMNjzjuE5Ihhgs";
 
 /// Starts a server process with this minimum size of logs.
-fn start(folder: &Path, room_bytes: &str) -> ServerProcess {
+fn start(folder: &Path, channel_log_bytes: &str) -> ServerProcess {
     raise_descriptors();
     let text = format!(
         r#"
@@ -30,7 +30,7 @@ fn start(folder: &Path, room_bytes: &str) -> ServerProcess {
 listen = "127.0.0.1:0"
 drain = "0s"
 [limits]
-room_bytes = "{room_bytes}"
+channel_log_bytes = "{channel_log_bytes}"
 [api]
 key = "{KEY}"
 [token]

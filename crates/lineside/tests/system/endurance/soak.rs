@@ -285,7 +285,7 @@ async fn who_stays_misses_nothing_and_the_server_does_not_grow() {
     println!("{visits} visits, {resumed} went on where they were");
     assert!(visits > WANDERERS && resumed > 0, "hardly anybody came: {visits}, {resumed}");
     eventually("nobody is counted as present", async || {
-        back_end.metric("lineside_hub_present").await == 0.0
+        back_end.metric("lineside_hub_presence_members").await == 0.0
     })
     .await;
     eventually("every descriptor is given back", async || {

@@ -91,7 +91,7 @@ async fn who_does_not_want_changes_only_is_told_all_whenever_something_changes()
 
 #[tokio::test]
 async fn vehicles_come_as_rarely_as_they_are_asked_for() {
-    let (running, server) = server("private_consumers = true").await;
+    let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
     let wishes = wish_with("VehicleMonitoring", "often", "")
@@ -111,7 +111,7 @@ async fn vehicles_come_as_rarely_as_they_are_asked_for() {
 
 #[tokio::test]
 async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() {
-    let (running, server) = server("private_consumers = true").await;
+    let (running, server) = server("allow_private_subscribers = true").await;
     let vehicles = get(&format!("{server}/siri/rest/vm")).await.text().await.unwrap();
     let (_, line) = vehicles.split_once("<LineRef>").unwrap();
     // Both feeds have this line.

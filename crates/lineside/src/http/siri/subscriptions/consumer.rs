@@ -38,7 +38,7 @@ pub(super) struct ConsumerTarget {
 
 fn client_builder(app: &App) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
-        .user_agent(&app.config().server.client_name)
+        .user_agent(&app.config().server.user_agent)
         .redirect(Policy::none())
         .connect_timeout(CONNECT_MAX)
         .read_timeout(READ_MAX)

@@ -84,7 +84,7 @@ async fn subscribe(
         RequestSender::new(app.trusted_proxies().client_address(peer, &headers), by.is_some());
     let made = match &posted.payload {
         MessagePayload::SubscriptionRequest(request) => {
-            let is_trusted = asker.is_admin || app.config().server.private_consumers;
+            let is_trusted = asker.is_admin || app.config().server.allow_private_subscribers;
             let asking =
                 SubscriptionBatch { app: &app, scene: &scene, request, form, asker, is_trusted };
             Ok(asking.start_subscriptions())

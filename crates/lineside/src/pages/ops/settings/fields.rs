@@ -6,8 +6,8 @@ pub(super) enum InputKind {
     Text,
     /// One of a few words; the empty one is "not said".
     Choice(&'static [(&'static str, &'static str)]),
-    /// Yes or no.
-    Check,
+    /// A whole number.
+    Number,
     /// The id of a schedule feed, chosen from those that there are.
     Feed,
     /// Never shown; left empty it stays what it is.
@@ -97,10 +97,10 @@ pub(super) const GROUPS: &[FieldGroup] = &[
             new_field("rate", "Rate limit", "Most requests to the host, such as 4/min"),
             new_field("max_bytes", "Largest body", "After decompression, too. Such as 64MiB"),
             SettingsField {
-                name: "serial",
-                label: "One request at a time to this host",
-                hint: "",
-                kind: InputKind::Check,
+                name: "max_concurrent_requests",
+                label: "Concurrent requests",
+                hint: "Most requests to the host at a time, over all feeds. Unlimited if empty",
+                kind: InputKind::Number,
             },
         ],
     ),

@@ -57,7 +57,7 @@ impl SettingsForm {
             }
             let text = match value {
                 Some(Value::String(text)) if field.kind != InputKind::Secret => text.clone(),
-                Some(Value::Bool(true)) => "true".to_owned(),
+                Some(Value::Number(number)) => number.to_string(),
                 _ => continue,
             };
             form.were.insert(field.name, text.clone());
@@ -165,7 +165,9 @@ impl SettingsForm {
         let (now, was) = (self.field_value(field.name), self.original_value(field.name));
         match (now, field.kind) {
             (now, _) if now == was => Ok(None),
-            (now, InputKind::Check) => Ok(Some(Value::Bool(now.is_some()))),
+            (Some(now), InputKind::Number) => {
+                Ok(Some(now.parse::<u64>().map_or_else(|_| Value::from(now), Value::from)))
+            }
             (Some(now), _) => Ok(Some(Value::from(now))),
             (None, _) => removed_value(field.name, is_over),
         }
@@ -285,14 +287,14 @@ mod tests {
     #[test]
     fn what_nobody_touched_is_no_change() {
         let keys = json!({
-            "url": "https://a.example/?key=***", "poll": "15s", "serial": true,
+            "url": "https://a.example/?key=***", "poll": "15s", "max_concurrent_requests": 1,
             "headers": {"X-Key": "***"}, "basic": {"user": "me", "password": "***"}
         });
         let form = SettingsForm::from_keys(keys.as_object().unwrap());
         assert_eq!(form.changed_keys(None), (Keys::new(), Vec::new()));
         assert_eq!(
-            (form.field_value("poll"), form.field_value("serial")),
-            (Some("15s"), Some("true"))
+            (form.field_value("poll"), form.field_value("max_concurrent_requests")),
+            (Some("15s"), Some("1"))
         );
         assert_eq!(
             (form.secret_pairs("headers").len(), form.field_value("basic.password")),
@@ -303,8 +305,9 @@ mod tests {
     #[test]
     fn only_what_was_touched_is_changed() {
         check("poll=15s&was.poll=15s&ttl=20s&was.ttl=", json!({}), json!({"ttl": "20s"}));
-        check("was.serial=true", json!({}), json!({"serial": false}));
-        check("serial=true", json!({}), json!({"serial": true}));
+        let requests = "max_concurrent_requests";
+        check(&format!("{requests}=2&was.{requests}=1"), json!({}), json!({requests: 2}));
+        check(&format!("{requests}=two"), json!({}), json!({requests: "two"}));
         check("poll=&was.poll=15s", json!({"poll": "15s"}), json!({"poll": null}));
         check("back=poll&back=ttl", json!({"poll": "15s"}), json!({"poll": null}));
         check_refused("poll=&was.poll=15s", "poll");

@@ -151,17 +151,6 @@ impl SettingsView<'_> {
         };
         let id = format!("f-{name}");
         let inside = match field.kind {
-            InputKind::Check => {
-                return html! {
-                    div.field.wide {
-                        label.check {
-                            input id=(id) type="checkbox" name=(name) value="true" checked[!value.is_empty()];
-                            span { (field.label) (self.render_mark(name)) }
-                        }
-                        (was_shown) (self.render_reset(name))
-                    }
-                };
-            }
             InputKind::Choice(choices) => html! {
                 select.select id=(id) name=(name) {
                     @for (word, words) in choices { option value=(word) selected[*word == value] { (words) } }
@@ -177,6 +166,7 @@ impl SettingsView<'_> {
             InputKind::Text if name == "poll" => {
                 self.render_input(name, "text", value, &self.poll, false)
             }
+            InputKind::Number => self.render_input(name, "number", value, "", false),
             InputKind::Text => self.render_input(name, "text", value, "", name == "url"),
         };
         let whole = html! {
