@@ -248,8 +248,8 @@ mod tests {
             Problem::new("trips.txt", "missing_required_file", "is missing").to_string(),
             "trips.txt: is missing"
         );
-        let problem = Problem::new("Line", "invalid_integer", "no whole number").with_record("L 1");
-        assert_eq!(problem.with_value("x").to_string(), "Line: no whole number (L 1): \"x\"");
+        let problem = Problem::new("Line", "invalid_integer", "not an integer").with_record("L 1");
+        assert_eq!(problem.with_value("x").to_string(), "Line: not an integer (L 1): \"x\"");
     }
 
     #[test]

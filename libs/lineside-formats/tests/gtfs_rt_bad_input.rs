@@ -65,27 +65,27 @@ fn a_body_that_is_no_message_is_refused_with_the_reason() {
     check_refused(
         "<!DOCTYPE html><html><body>Wartungsarbeiten</body></html>",
         ErrorKind::Html,
-        "a web page came where GTFS-Realtime was expected",
+        "expected GTFS-Realtime, but got a web page",
     );
     check_refused(
         &b"\x12\x03\x0A\x01a"[..],
         ErrorKind::Decode,
-        "the message has no feed header, so it is no GTFS-Realtime",
+        "the message has no feed header, so it is not GTFS-Realtime",
     );
     check_refused(
         "PK\x03\x04 a zip",
         ErrorKind::Decode,
-        "the message is no protobuf: a field has the number 0",
+        "the message is not valid protobuf: a field has the number 0",
     );
     check_refused(
         &b"\x1F\x8B\x08\0\0\0\0\0\0\x03"[..],
         ErrorKind::Decode,
-        "the bytes are compressed with gzip, not GTFS-Realtime; unpack them first",
+        "expected GTFS-Realtime, but the bytes are compressed with gzip; decompress them first",
     );
     check_refused(
         r#"{"header": {}}"#,
         ErrorKind::Decode,
-        "the message is JSON, where protobuf was expected",
+        "expected protobuf, but the message is JSON",
     );
     check_refused(&b"\x08\x01"[..], ErrorKind::Decode, "the feed header is not a message");
     check_refused(
@@ -98,7 +98,7 @@ fn a_body_that_is_no_message_is_refused_with_the_reason() {
 
 #[test]
 fn a_body_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_gone() {
-    let sentence = "the message ends in the middle of a field, so it was cut off";
+    let sentence = "the message is truncated in the middle of a field";
     check_refused(body(b"\x12\x7F\x0A\x01a"), ErrorKind::Truncated, sentence);
     check_refused(body(b"\x12"), ErrorKind::Truncated, sentence);
     check_refused(body(b"\x12\x80"), ErrorKind::Truncated, sentence);
@@ -109,7 +109,7 @@ fn absurd_lengths_are_damage() {
     check_refused(
         body(b"\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7Fabc"),
         ErrorKind::Decode,
-        "the message is no protobuf: a length is beyond 2 GiB",
+        "the message is not valid protobuf: a length exceeds 2 GiB",
     );
 }
 
@@ -118,7 +118,7 @@ fn a_faulty_entity_costs_only_itself() {
     check_dropped(b"", "entity line 2, id: a required field is missing");
     check_dropped(
         b"\x0A\x01x\x22\x7F",
-        "entity line 2: cannot be decoded: it ends in the middle of a field",
+        "entity line 2: cannot be decoded: it is truncated in the middle of a field",
     );
     check_dropped(b"\x08\x01", "entity line 2: cannot be decoded: field 1 has the wrong wire type");
     check_dropped(
@@ -234,7 +234,7 @@ fn limits_are_kept() {
         ..FeedMessageLimits::default()
     };
     let refused = |body: Bytes| decode_shallow(body, &limits).unwrap_err().to_string();
-    assert_eq!(refused(body(&[0; 100])), "the message has 107 bytes, more than 100");
+    assert_eq!(refused(body(&[0; 100])), "the message has 107 bytes; the limit is 100");
     let entities: [&[u8]; 3] = [b"\x0A\x01a"; 3];
     assert_eq!(refused(encode_feed(&header(), entities)), "the message has more than 2 entities");
 
@@ -242,7 +242,10 @@ fn limits_are_kept() {
     let (shallow, problems) =
         decode_shallow(encode_feed(&header(), [long, b"\x0A\x01b"]), &limits).unwrap();
     assert_eq!(shallow.entities.len(), 1);
-    assert_eq!(sentences(&problems), ["entity line 1: has 12 bytes, more than 10: \"abcdefghij\""]);
+    assert_eq!(
+        sentences(&problems),
+        ["entity line 1: has 12 bytes; the limit is 10: \"abcdefghij\""]
+    );
 }
 
 /// Returns entities of a trip whose calls are all `call`.
@@ -258,7 +261,7 @@ fn trips_of_calls(n_trips: usize, n_calls: usize, call: &[u8]) -> Vec<Vec<u8>> {
 fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
     let empty = encode_feed(&header(), trips_of_calls(300, 32_000, b"\x12\x00"));
     assert!(empty.len() < FeedMessageLimits::default().body_bytes);
-    let words = "the records of the message take more than 536870912 bytes of memory";
+    let words = "the records of the message need more than 536870912 bytes of memory";
     let error = decode_shallow(empty.clone(), &FeedMessageLimits::default()).unwrap_err();
     assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TooLarge, words));
     check_refused(empty, ErrorKind::TooLarge, words);
@@ -279,7 +282,7 @@ fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
     let (message, problems) = decode_json(json(100).as_bytes(), &limits).unwrap();
     assert_eq!((message.entity.len(), problems.total_count()), (10, 0));
     let error = decode_json(json(1_000).as_bytes(), &limits).unwrap_err();
-    let words = "the records of the message take more than 1048576 bytes of memory";
+    let words = "the records of the message need more than 1048576 bytes of memory";
     assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TooLarge, words));
 }
 
@@ -341,15 +344,15 @@ fn json_that_is_no_message_is_refused_with_the_reason() {
     check_json_refused("", ErrorKind::Empty, "the body is empty");
     check_json_refused("<html></html>", ErrorKind::Html, "a web page");
     check_json_refused("{}", ErrorKind::Decode, "no feed header");
-    check_json_refused("[]", ErrorKind::Decode, "no JSON twin");
+    check_json_refused("[]", ErrorKind::Decode, "not a GTFS-Realtime message");
     check_json_refused(r#"{"header": {}, "entity": {}}"#, ErrorKind::Decode, "a list of entities");
-    check_json_refused(r#"{"header": {"#, ErrorKind::Truncated, "cut off");
-    check_json_refused("\u{1}\u{2}", ErrorKind::Decode, "no JSON twin");
+    check_json_refused(r#"{"header": {"#, ErrorKind::Truncated, "truncated");
+    check_json_refused("\u{1}\u{2}", ErrorKind::Decode, "not a GTFS-Realtime message");
     let latin_1 = b"{\"header\": {}, \"entity\": [{\"id\": \"Z\xFCrich\"}]}";
     let error = decode_json(latin_1, &FeedMessageLimits::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Encoding);
     let deep = format!(r#"{{"header": {{}}, "entity": {}"#, "[".repeat(200_000));
-    check_json_refused(&deep, ErrorKind::Truncated, "cut off");
+    check_json_refused(&deep, ErrorKind::Truncated, "truncated");
 }
 
 #[test]
@@ -378,5 +381,5 @@ fn a_faulty_json_entity_costs_only_itself() {
         "entity line 2: cannot be decoded: recursion limit exceeded at line 1 column 134",
     );
     let long = format!(r#"{{"id": "x", "more": "{}"}}"#, " ".repeat(2_000_000));
-    check_json_dropped(&long, "entity line 2: has 2000023 bytes, more than 65536");
+    check_json_dropped(&long, "entity line 2: has 2000023 bytes; the limit is 65536");
 }

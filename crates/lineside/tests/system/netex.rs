@@ -111,10 +111,10 @@ async fn a_town_in_netex_is_served_as_a_schedule() {
     assert_eq!(feed["losses"]["total"], 2, "{feed}");
     assert_eq!(
         feed["losses"]["losses"][0],
-        json!({ "kind": "Notice", "why": "GTFS has no notes on trips", "count": 2, "examples": ["N:1", "N:<2>"] })
+        json!({ "kind": "Notice", "why": "GTFS has no notes for trips", "count": 2, "examples": ["N:1", "N:<2>"] })
     );
     let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
-    assert!(page.contains("GTFS has no notes on trips") && page.contains("N:&lt;2&gt;"), "{page}");
+    assert!(page.contains("GTFS has no notes for trips") && page.contains("N:&lt;2&gt;"), "{page}");
     let board = get_json(&format!("{url}/api/v1/stops/town/T:Quay:1/departures")).await;
     let departure = &board["items"][0];
     assert_eq!(departure["route_short_name"], "12", "{board}");

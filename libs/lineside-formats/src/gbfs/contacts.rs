@@ -24,7 +24,7 @@ impl FileContent {
             if system.phone_number.is_none() {
                 losses.record_dropped(
                     "phone_number",
-                    "it is not in the form of E.164",
+                    "the number is not in E.164 format",
                     Some(&phone),
                 );
             }
@@ -36,7 +36,7 @@ impl FileContent {
         }
         let named = std::mem::replace(&mut system.manifest_url, manifest_url.map(SmolStr::new));
         if named.is_some() {
-            let why = "it lists the addresses of the producer";
+            let why = "the URLs in the manifest are the producer's";
             losses.record_dropped("manifest_url", why, named.as_deref());
         }
         losses

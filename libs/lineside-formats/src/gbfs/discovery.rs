@@ -69,14 +69,14 @@ pub fn decode_discovery(
         let entry = place.entry;
         let key = (entry.language.clone(), entry.name.clone());
         if discovery.entries.len() >= limits.files {
-            let detail = format!("more than {} files: the others are left out", limits.files);
+            let detail = format!("more than {} files; the rest is ignored", limits.files);
             reader.problems.push(Problem::new(FILE, "too_many_files", detail));
             break;
         }
         if reader.seen.insert(key) {
             discovery.entries.push(entry);
         } else {
-            let problem = Problem::new(FILE, "duplicate_file", "this file is listed already");
+            let problem = Problem::new(FILE, "duplicate_file", "the file is listed twice");
             reader.problems.push(problem.with_value(&entry.name));
         }
     }
@@ -138,7 +138,8 @@ struct FeedListItem<'a> {
 impl DiscoveryReader<'_> {
     fn read_entries(&mut self, body: &[u8]) -> Result<Vec<EntryUrlSpan>, Error> {
         if body.len() > self.limits.body_bytes {
-            let detail = format!("a discovery file of more than {} bytes", self.limits.body_bytes);
+            let detail =
+                format!("the discovery file is larger than {} bytes", self.limits.body_bytes);
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
         let data = envelope::parse_data(body)?;
@@ -154,14 +155,14 @@ impl DiscoveryReader<'_> {
         let mut is_list = pairs.is_empty();
         for (language, raw) in &pairs {
             let Ok(feeds) = serde_json::from_str::<FeedList<'_>>(raw.get()) else {
-                self.report_problem("no_feeds", "a language without a list `feeds`", language);
+                self.report_problem("no_feeds", "the language has no list `feeds`", language);
                 continue;
             };
             is_list = true;
             if self.is_valid_name(language) {
                 self.read_feeds(body, Some(language), &feeds, &mut places);
             } else {
-                self.report_problem("bad_language", "this is no language", language);
+                self.report_problem("bad_language", "the language code is invalid", language);
             }
         }
         if is_list {
@@ -181,19 +182,19 @@ impl DiscoveryReader<'_> {
         for raw in &feeds.feeds {
             let item = serde_json::from_str::<FeedListItem<'_>>(raw.get());
             let Ok(FeedListItem { name: Some(name), url: Some(url) }) = item else {
-                self.report_problem("bad_file", "a file without name and address", raw.get());
+                self.report_problem("bad_file", "the file has no name or no URL", raw.get());
                 continue;
             };
             let Some(span) = find_span(body, url.get()) else { continue };
             let Ok(address) = serde_json::from_str::<String>(url.get()) else {
-                self.report_problem("bad_url", "an address is no text", url.get());
+                self.report_problem("bad_url", "the URL is not a string", url.get());
                 continue;
             };
             let plain = name.strip_suffix(".json").unwrap_or(&name);
             if !self.is_valid_name(plain) {
-                self.report_problem("bad_name", "this is no name of a file", &name);
+                self.report_problem("bad_name", "the file name is invalid", &name);
             } else if address.chars().count() > self.limits.url_chars {
-                self.report_problem("long_url", "an address is too long", &address);
+                self.report_problem("long_url", "the URL is too long", &address);
             } else {
                 let language = language.map(Into::into);
                 let entry = DiscoveryEntry { language, name: plain.into(), url: address.into() };

@@ -53,14 +53,14 @@ pub(super) fn parse_data(body: &[u8]) -> Result<&RawValue, Error> {
 pub(super) fn parse_envelope(body: &[u8]) -> Result<FileEnvelope<'_>, Error> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
-        return Err(Error::new(ErrorKind::Empty, "the file has nothing in it"));
+        return Err(Error::new(ErrorKind::Empty, "the file is empty"));
     }
     serde_json::from_slice(start).map_err(|error| error_from_json(&error))
 }
 
 pub(super) fn error_from_json(error: &serde_json::Error) -> Error {
     let kind = if error.is_eof() { ErrorKind::Truncated } else { ErrorKind::Decode };
-    Error::new(kind, format!("this is no GBFS file: {error}"))
+    Error::new(kind, format!("the file is not valid GBFS: {error}"))
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for ObjectPairs<'a> {

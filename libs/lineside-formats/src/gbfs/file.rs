@@ -59,7 +59,7 @@ pub enum FileContent {
 
 /// The kinds of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the words of `Content`")]
+#[expect(missing_docs, reason = "the variant name is the documentation")]
 pub enum FileKind {
     SystemInformation,
     VehicleTypes,
@@ -231,7 +231,7 @@ pub fn decode_file(
     limits: &FileLimits,
 ) -> Result<(GbfsFile, Problems), Error> {
     if body.len() > limits.body_bytes {
-        let detail = format!("a file of more than {} bytes", limits.body_bytes);
+        let detail = format!("the file is larger than {} bytes", limits.body_bytes);
         return Err(Error::new(ErrorKind::TooLarge, detail));
     }
     let document = envelope::parse_envelope(body)?;
@@ -284,7 +284,7 @@ fn read_content(
         FileKind::SystemInformation => {
             let json = parse_record_tree(data, reading);
             let read = json.and_then(|json| reading.read_record(&json));
-            let refused = || Error::new(ErrorKind::Decode, "the file says nothing of a system");
+            let refused = || Error::new(ErrorKind::Decode, "the file has no system information");
             FileContent::SystemInformation(Box::new(read.ok_or_else(refused)?))
         }
         FileKind::GeofencingZones => FileContent::GeofencingZones(read_zones(data, reading)?),
@@ -387,7 +387,7 @@ fn read_each_record<T: ListRecord>(
         } else if n == most {
             reading.report_problem(
                 "too_many",
-                &format!("more than {most}: the others are left out"),
+                &format!("more than {most} items; the rest is ignored"),
                 None,
             );
         }
@@ -397,7 +397,7 @@ fn read_each_record<T: ListRecord>(
     if raw.get().trim() != "null"
         && let Err(error) = EachItem(take).deserialize(&mut deserializer)
     {
-        let detail = format!("a list is expected: {error}");
+        let detail = format!("expected a list: {error}");
         return Err(Error::new(ErrorKind::Decode, detail));
     }
     Ok(list)
@@ -412,14 +412,18 @@ fn read_one_record<T: ListRecord>(
     let mut record = T::read_value(&json, reading)?;
     match record.record_id() {
         Some("") => {
-            reading.report_problem("missing_id", "a record without an id is left out", Some(&json));
+            reading.report_problem(
+                "missing_id",
+                "the record has no id and is ignored",
+                Some(&json),
+            );
             return None;
         }
         Some(id) if !seen.insert(SmolStr::new(id)) => {
             let id = Value::String(id.to_owned());
             reading.report_problem(
                 "duplicate_id",
-                "a record with this id is there already",
+                "another record has the same id; the first is used",
                 Some(&id),
             );
             return None;
@@ -443,7 +447,7 @@ fn check_coordinates(lat: &mut Option<f64>, lon: &mut Option<f64>, reading: &mut
     };
     if !is_right {
         let said = Value::from(vec![Value::from(*lat), Value::from(*lon)]).to_string();
-        let detail = "latitude and longitude are no place of this system: left out";
+        let detail = "the latitude and longitude are not a plausible position and are ignored";
         reading.report_problem("bad_position", detail, Some(&Value::String(said)));
         (*lat, *lon) = (None, None);
     }
@@ -455,7 +459,7 @@ fn parse_record_tree(raw: &RawValue, reading: &mut RecordReader<'_>) -> Option<V
     if raw.get().len() > most {
         reading.report_problem(
             "too_large",
-            &format!("a record of more than {most} bytes is left out"),
+            &format!("the record is larger than {most} bytes and is ignored"),
             None,
         );
         return None;

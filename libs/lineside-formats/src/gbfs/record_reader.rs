@@ -69,7 +69,7 @@ impl<'l> RecordReader<'l> {
     /// Reads an object field by field. An unknown field is reported once, unless its name marks it as an extension.
     pub(super) fn read_record<T: GbfsRecord>(&mut self, json: &Value) -> Option<T> {
         let Value::Object(object) = json else {
-            self.report_bad_value("an object is expected", json);
+            self.report_bad_value("expected an object", json);
             return None;
         };
         let mut record = T::default();
@@ -79,7 +79,7 @@ impl<'l> RecordReader<'l> {
         for key in object.keys().filter(|key| !key.starts_with('_') && !is_known(key)) {
             if self.unknown.len() < UNKNOWN_MAX && !self.unknown.contains(key.as_str()) {
                 self.unknown.insert(key.clone());
-                let detail = "the specification has no such field: passed over";
+                let detail = "the specification does not define this field; it is ignored";
                 let problem = Problem::new(self.file, "unknown_field", detail);
                 self.problems.push(problem.with_field(key));
             }
@@ -90,14 +90,14 @@ impl<'l> RecordReader<'l> {
     /// Reads a list; a lone value counts as a list of one.
     pub(super) fn read_list<T: FieldValue>(&mut self, json: &Value) -> Vec<T> {
         let Value::Array(items) = json else {
-            self.report_unexpected_type("a list is expected", json);
+            self.report_unexpected_type("expected a list", json);
             return T::read_value(json, self).into_iter().collect();
         };
         let most = self.limits.list;
         if items.len() > most {
             self.report_problem(
                 "too_many",
-                &format!("more than {most}: the others are left out"),
+                &format!("more than {most} items; the rest is ignored"),
                 None,
             );
         }

@@ -140,4 +140,4 @@ impl RecordWriter {
 }
 
 /// The only reason for which the writer drops a value.
-const CANNOT: &str = "version 2.3 has no way to say it";
+const CANNOT: &str = "version 2.3 has no field for it";

@@ -87,11 +87,11 @@ impl FieldValue for SmolStr {
         match json {
             Value::String(_) => reading.read_text(json).map(SmolStr::new),
             Value::Number(number) => {
-                reading.report_unexpected_type("a text is expected", json);
+                reading.report_unexpected_type("expected a string", json);
                 Some(number.to_smolstr())
             }
             _ => {
-                reading.report_bad_value("a text is expected", json);
+                reading.report_bad_value("expected a string", json);
                 None
             }
         }
@@ -157,10 +157,10 @@ impl FieldValue for bool {
             _ => None,
         };
         match said {
-            None => reading.report_bad_value("true or false is expected", json),
+            None => reading.report_bad_value("expected true or false", json),
             // Version 1 writes numbers.
             Some(_) if reading.major < 2 && json.is_number() => {}
-            Some(_) => reading.report_unexpected_type("true or false is expected", json),
+            Some(_) => reading.report_unexpected_type("expected true or false", json),
         }
         said
     }
@@ -178,9 +178,9 @@ impl FieldValue for f64 {
             _ => None,
         };
         match said {
-            Some(_) => reading.report_unexpected_type("a number is expected", json),
+            Some(_) => reading.report_unexpected_type("expected a number", json),
             None if json.as_str().is_some_and(|text| text.trim().is_empty()) => {}
-            None => reading.report_bad_value("a number is expected", json),
+            None => reading.report_bad_value("expected a number", json),
         }
         said
     }
@@ -205,11 +205,8 @@ impl FieldValue for u32 {
         let number = if is_number { json.as_f64()? } else { f64::read_value(json, reading)? };
         let is_count = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
         match (is_count, is_number) {
-            (false, _) => {
-                reading.report_bad_value("a whole number that is not negative is expected", json)
-            }
-            (true, true) => reading
-                .report_unexpected_type("a whole number without a fraction is expected", json),
+            (false, _) => reading.report_bad_value("expected a non-negative integer", json),
+            (true, true) => reading.report_unexpected_type("expected an integer", json),
             // The string was already reported.
             (true, false) => {}
         }
@@ -236,7 +233,7 @@ fn read_timestamp(json: &Value, is_text_due: bool, reading: &mut RecordReader<'_
             Some(at) => (at.as_second() as f64, is_text_due),
             None => {
                 if json.as_str().is_none_or(|text| !text.trim().is_empty()) {
-                    reading.report_bad_value("a time is expected", json);
+                    reading.report_bad_value("expected a time", json);
                 }
                 return None;
             }
@@ -244,12 +241,12 @@ fn read_timestamp(json: &Value, is_text_due: bool, reading: &mut RecordReader<'_
     };
     // The conversion ensures that every retained time can be written.
     let Ok(at) = Timestamp::from_second(seconds as i64) else {
-        reading.report_bad_value("there is no such time", json);
+        reading.report_bad_value("the time does not exist", json);
         return None;
     };
     if !is_as_due {
         let due = if is_text_due { "RFC 3339" } else { "whole seconds since 1970" };
-        reading.report_unexpected_type(&format!("a time is expected as {due}"), json);
+        reading.report_unexpected_type(&format!("expected a time as {due}"), json);
     }
     Some(at.as_second())
 }
@@ -286,7 +283,7 @@ impl RecordField for LocalizedTexts {
         let is_localised = matches!(json, Value::Array(_) | Value::Object(_));
         if is_localised {
             if reading.major < 3 {
-                reading.report_unexpected_type("a plain text is expected", json);
+                reading.report_unexpected_type("expected a plain string", json);
             }
             let mut texts: Vec<InLanguage> = reading.read_list(json);
             texts.retain(|text| !text.text.is_empty());
@@ -299,8 +296,7 @@ impl RecordField for LocalizedTexts {
             return LocalizedTexts::default();
         };
         if reading.major >= 3 {
-            reading
-                .report_unexpected_type("a list of texts with their languages is expected", json);
+            reading.report_unexpected_type("expected a list of texts with languages", json);
         }
         LocalizedTexts(vec![InLanguage { text, language: SmolStr::new(reading.language) }])
     }
@@ -412,14 +408,14 @@ impl FieldValue for MultiPolygon {
             (Some("MultiPolygon"), Some(said)) => parse_all_items(said, parse_polygon),
             // Some producers write a Polygon.
             (Some("Polygon"), Some(said)) => {
-                reading.report_unexpected_type("a MultiPolygon is expected", json);
+                reading.report_unexpected_type("expected a MultiPolygon", json);
                 parse_polygon(said).map(|polygon| vec![polygon])
             }
             _ => None,
         };
         if polygons.is_none() {
             reading.report_bad_value(
-                "a GeoJSON MultiPolygon with longitudes and latitudes is expected",
+                "expected a GeoJSON MultiPolygon with longitudes and latitudes",
                 json,
             );
         }

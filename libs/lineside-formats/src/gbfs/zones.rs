@@ -102,7 +102,7 @@ impl FieldValue for GeofencingRule {
 impl FieldValue for GeofencingZone {
     fn read_value(json: &Value, reading: &mut RecordReader<'_>) -> Option<GeofencingZone> {
         let Value::Object(feature) = json else {
-            reading.report_bad_value("a GeoJSON Feature is expected", json);
+            reading.report_bad_value("expected a GeoJSON Feature", json);
             return None;
         };
         let properties: Option<ZoneProperties> = reading.read_field(feature, &PROPERTIES);

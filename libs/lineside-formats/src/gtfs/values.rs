@@ -25,13 +25,13 @@ const TIME_PLAUSIBLE: i32 = 7 * 24 * 3_600;
 const YEARS_PLAUSIBLE: std::ops::RangeInclusive<i16> = 2000..=2099;
 
 const NOT_A_TIME: CellFault = new_fault("invalid_time", "not a time of the form HH:MM:SS");
-const TOO_LATE: CellFault = new_fault("invalid_time", "later than 999:00:00, which is left out");
+const TOO_LATE: CellFault = new_fault("invalid_time", "later than 999:00:00; it is ignored");
 const NOT_A_DATE: CellFault = new_fault("invalid_date", "not a date of the form YYYYMMDD");
 const NOT_A_NUMBER: CellFault = new_fault("invalid_float", "not a number");
 const NOT_AN_INTEGER: CellFault = new_fault("invalid_integer", "not a whole number");
-const OUT_OF_RANGE: CellFault = new_fault("number_out_of_range", "outside the range of its kind");
+const OUT_OF_RANGE: CellFault = new_fault("number_out_of_range", "out of range");
 const NOT_IN_LIST: CellFault =
-    new_fault("unexpected_enum_value", "none of the values that the reference lists");
+    new_fault("unexpected_enum_value", "not a value of the GTFS reference");
 const NOT_A_COLOR: CellFault = new_fault("invalid_color", "not a color of six hexadecimal digits");
 
 /// Parses a time to seconds. Hours have one to three digits and may exceed 24.
@@ -87,7 +87,7 @@ fn parse_two_digits(tens: u8, ones: u8) -> Option<i32> {
 pub fn find_time_warning(time: i32) -> Option<CellFault> {
     (time > TIME_PLAUSIBLE).then_some(new_fault(
         "implausible_time",
-        "more than seven days after the start of its service day",
+        "more than seven days after the start of the service day",
     ))
 }
 
@@ -258,11 +258,11 @@ pub fn check_cell(kind: FieldKind, text: &[u8]) -> Result<(), CellFault> {
         FieldKind::Id | FieldKind::Ref(_) | FieldKind::Text => Ok(()),
         FieldKind::Url => ensure_or_fault(
             is_url(utf8_or_empty(text)),
-            new_fault("invalid_url", "not an absolute http or https address"),
+            new_fault("invalid_url", "not an absolute http or https URL"),
         ),
         FieldKind::Email => ensure_or_fault(
             is_email(utf8_or_empty(text)),
-            new_fault("invalid_email", "not a mail address"),
+            new_fault("invalid_email", "not an email address"),
         ),
         FieldKind::Phone => ensure_or_fault(
             is_phone(utf8_or_empty(text)),
@@ -290,19 +290,19 @@ pub fn check_cell(kind: FieldKind, text: &[u8]) -> Result<(), CellFault> {
             let capitals = text.len() == 3 && text.iter().all(u8::is_ascii_uppercase);
             ensure_or_fault(
                 capitals,
-                new_fault("invalid_currency", "not a currency of three capital letters"),
+                new_fault("invalid_currency", "not a currency code of three capital letters"),
             )
         }
         FieldKind::Amount => parse_float(text).map(drop),
         FieldKind::Language => ensure_or_fault(
             is_language(utf8_or_empty(text)),
-            new_fault("invalid_language_code", "not a language tag"),
+            new_fault("invalid_language_code", "not a BCP 47 language tag"),
         ),
         FieldKind::Timezone => {
             let known = jiff::tz::TimeZone::get(utf8_or_empty(text)).is_ok();
             ensure_or_fault(
                 known,
-                new_fault("invalid_timezone", "not a name of the time zone database"),
+                new_fault("invalid_timezone", "not a time zone of the tz database"),
             )
         }
     }

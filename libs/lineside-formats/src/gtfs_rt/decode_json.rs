@@ -36,7 +36,7 @@ pub fn decode_json(
     let envelope: JsonEnvelope<'_> =
         serde_json::from_str(text).map_err(|error| error_from_json(error, text))?;
     let header = envelope.header.ok_or_else(|| {
-        Error::new(ErrorKind::Decode, "the message has no feed header, so it is no GTFS-Realtime")
+        Error::new(ErrorKind::Decode, "the message has no feed header, so it is not GTFS-Realtime")
     })?;
     let texts = envelope.entity.unwrap_or_default().0;
     if texts.len() > limits.entities {
@@ -78,7 +78,7 @@ fn invalid_utf8_error(error: Utf8Error) -> Error {
 }
 
 fn truncated_error() -> Error {
-    Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off")
+    Error::new(ErrorKind::Truncated, "the JSON is truncated")
 }
 
 fn error_from_json(error: serde_json::Error, text: &str) -> Error {
@@ -87,7 +87,7 @@ fn error_from_json(error: serde_json::Error, text: &str) -> Error {
     if error.is_eof() || begun {
         return truncated_error();
     }
-    Error::new(ErrorKind::Decode, format!("the message is no JSON twin of GTFS-Realtime: {error}"))
+    Error::new(ErrorKind::Decode, format!("the JSON is not a GTFS-Realtime message: {error}"))
 }
 
 fn decode_entity(

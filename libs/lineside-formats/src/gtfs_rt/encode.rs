@@ -31,7 +31,7 @@ fn put_length_delimited(message: &mut BytesMut, key: u8, bytes: &[u8]) {
     message.reserve(FIELD_HEAD_BYTES_MAX + bytes.len());
     message.put_u8(key);
     prost::encode_length_delimiter(bytes.len(), message)
-        .expect("a BytesMut grows, so there is room for a length");
+        .expect("a BytesMut grows, so writing the length cannot fail");
     message.put_slice(bytes);
 }
 

@@ -11,7 +11,7 @@
 ///
 /// Enumerations are numbers with typed accessors. Fields that the specification requires are plain values, all others
 /// are options or lists. With serde they are JSON with the specification's field names.
-#[expect(missing_docs, reason = "the schema comments what its names do not already say")]
+#[expect(missing_docs, reason = "the generated types have the comments of the schema")]
 pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/transit_realtime.rs"));
 }

@@ -74,7 +74,7 @@ impl RecordMemory {
         if self.bytes <= most {
             return Ok(());
         }
-        let detail = format!("the records of the message take more than {most} bytes of memory");
+        let detail = format!("the records of the message need more than {most} bytes of memory");
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 }

@@ -188,17 +188,14 @@ pub fn decode_shallow(
     check_body_limits(&body, limits)?;
     // In protobuf an opening brace would begin a group of field 15, which no message has.
     if body.starts_with(b"{") || body.starts_with(b"\xEF\xBB\xBF{") {
-        return Err(Error::new(
-            ErrorKind::Decode,
-            "the message is JSON, where protobuf was expected",
-        ));
+        return Err(Error::new(ErrorKind::Decode, "expected protobuf, but the message is JSON"));
     }
     let mut found = ShallowBuilder::default();
     for field in WireFields::new(&body) {
         found.handle_field(field.map_err(error_from_wire)?, &body, limits)?;
     }
     let header = found.header.ok_or_else(|| {
-        Error::new(ErrorKind::Decode, "the message has no feed header, so it is no GTFS-Realtime")
+        Error::new(ErrorKind::Decode, "the message has no feed header, so it is not GTFS-Realtime")
     })?;
     Ok((ShallowMessage { header, entities: found.entities }, found.problems))
 }
@@ -209,12 +206,13 @@ pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Resu
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
         let (found, most) = (body.len(), limits.body_bytes);
-        (ErrorKind::TooLarge, format!("the message has {found} bytes, more than {most}"))
+        (ErrorKind::TooLarge, format!("the message has {found} bytes; the limit is {most}"))
     } else if looks_like_html(body) {
-        (ErrorKind::Html, "a web page came where GTFS-Realtime was expected".to_owned())
+        (ErrorKind::Html, "expected GTFS-Realtime, but got a web page".to_owned())
     } else if looks_like_gzip(body) {
         // The first byte is field 3 with an invalid wire type, so no message begins like this.
-        let detail = "the bytes are compressed with gzip, not GTFS-Realtime; unpack them first";
+        let detail =
+            "expected GTFS-Realtime, but the bytes are compressed with gzip; decompress them first";
         (ErrorKind::Decode, detail.to_owned())
     } else {
         return Ok(());
@@ -224,12 +222,11 @@ pub(super) fn check_body_limits(body: &[u8], limits: &FeedMessageLimits) -> Resu
 
 fn error_from_wire(fault: WireFault) -> Error {
     match fault {
-        WireFault::Truncated => Error::new(
-            ErrorKind::Truncated,
-            "the message ends in the middle of a field, so it was cut off",
-        ),
+        WireFault::Truncated => {
+            Error::new(ErrorKind::Truncated, "the message is truncated in the middle of a field")
+        }
         WireFault::Malformed(what) => {
-            Error::new(ErrorKind::Decode, format!("the message is no protobuf: {what}"))
+            Error::new(ErrorKind::Decode, format!("the message is not valid protobuf: {what}"))
         }
     }
 }
@@ -359,6 +356,6 @@ pub(super) fn damaged_problem(number: u32, detail: &str) -> Problem {
 }
 
 pub(super) fn too_large_problem(number: u32, bytes: usize, limits: &FeedMessageLimits) -> Problem {
-    let detail = format!("has {bytes} bytes, more than {}", limits.entity_bytes);
+    let detail = format!("has {bytes} bytes; the limit is {}", limits.entity_bytes);
     Problem::new("entity", "entity_too_large", detail).with_line(number.into())
 }

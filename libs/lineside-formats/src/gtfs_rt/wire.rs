@@ -41,7 +41,7 @@ pub(super) enum WireFault {
 impl fmt::Display for WireFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WireFault::Truncated => f.write_str("it ends in the middle of a field"),
+            WireFault::Truncated => f.write_str("it is truncated in the middle of a field"),
             WireFault::Malformed(what) => f.write_str(what),
         }
     }
@@ -66,9 +66,9 @@ impl<'a> WireFields<'a> {
             1 => self.take_bytes(8).map(|_| WireValue::Other)?,
             2 => WireValue::Bytes(self.read_length_delimited()?),
             3 => self.skip_group(number).map(|()| WireValue::Other)?,
-            4 => return Err(WireFault::Malformed("a group ends that never began")),
+            4 => return Err(WireFault::Malformed("a group ends without a start")),
             5 => self.take_bytes(4).map(|_| WireValue::Other)?,
-            _ => return Err(WireFault::Malformed("a field has a wire type that does not exist")),
+            _ => return Err(WireFault::Malformed("a field has an invalid wire type")),
         };
         Ok(WireField { number, value })
     }
@@ -110,14 +110,14 @@ impl<'a> WireFields<'a> {
         if self.rest.len() < VARINT_BYTES_MAX {
             Err(WireFault::Truncated)
         } else {
-            Err(WireFault::Malformed("a number is longer than 64 bits"))
+            Err(WireFault::Malformed("an integer is longer than 64 bits"))
         }
     }
 
     fn read_length_delimited(&mut self) -> Result<&'a [u8], WireFault> {
         match self.read_varint()? {
             // A length beyond any message is damage, not a truncated read.
-            length if length > LENGTH_MAX => Err(WireFault::Malformed("a length is beyond 2 GiB")),
+            length if length > LENGTH_MAX => Err(WireFault::Malformed("a length exceeds 2 GiB")),
             length => self.take_bytes(length as usize),
         }
     }
@@ -143,12 +143,10 @@ impl<'a> WireFields<'a> {
                 4 if number == innermost => {
                     open.pop();
                 }
-                4 => return Err(WireFault::Malformed("a group ends that never began")),
+                4 => return Err(WireFault::Malformed("a group ends without a start")),
                 5 => self.take_bytes(4).map(|_| ())?,
                 _ => {
-                    return Err(WireFault::Malformed(
-                        "a field has a wire type that does not exist",
-                    ));
+                    return Err(WireFault::Malformed("a field has an invalid wire type"));
                 }
             }
         }

@@ -54,7 +54,7 @@ impl PublicationReader<'_, '_> {
                 let id = self.out.texts.get(day_type.id).to_owned();
                 self.out.untranslated.record_dropped(
                     *kind,
-                    "days are known by their weekdays alone",
+                    "only the weekdays are defined",
                     Some(&id),
                 );
             } else {

@@ -207,7 +207,7 @@ mod tests {
         assert_ne!(
             alone.content_hash(),
             DaySet::from_days([day + WORD]).content_hash(),
-            "the same bit of another word"
+            "the same bit of another machine word"
         );
         narrowed.retain_days(&DaySet::default(), true);
         assert_eq!(narrowed.content_hash(), DaySet::default().content_hash());

@@ -26,7 +26,7 @@ impl PublicationReader<'_, '_> {
         }
         let found = latitude.zip(longitude).or(position);
         if let (None, Some(system)) = (found, unknown_system) {
-            let why = "its coordinates are in a reference system that is not converted";
+            let why = "the coordinate reference system is not supported";
             self.out.untranslated.record_dropped("Location", why, Some(&system));
         }
         Ok(found

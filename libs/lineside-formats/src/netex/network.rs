@@ -69,7 +69,7 @@ impl PublicationReader<'_, '_> {
         self.count_bytes(size_of::<Line>())?;
         let mut line = Line { id: self.intern_id(), file: self.file, ..Line::default() };
         if element == "FlexibleLine" {
-            let why = "that it must be ordered is not translated";
+            let why = "booking arrangements are not converted";
             self.out.untranslated.record_dropped(
                 "FlexibleLine",
                 why,
@@ -174,7 +174,7 @@ impl PublicationReader<'_, '_> {
                 "FrontText" => front = self.intern_text()?,
                 "Name" => name_of = self.intern_text()?,
                 "vias" => {
-                    let why = "GTFS has one text for where a trip goes";
+                    let why = "GTFS has only one destination text per trip";
                     self.out.untranslated.record_dropped("Via", why, Some(self.out.texts.get(id)));
                     self.xml.skip_element()?;
                 }

@@ -42,15 +42,15 @@ const PASSED_OVER: [&str; 18] = [
 
 /// Rider-facing elements that are not converted, with the reason.
 const UNTRANSLATED: [(&str, &str); 9] = [
-    ("Notice", "GTFS has no notes on trips"),
-    ("ServiceLink", "its line on the map is not translated"),
-    ("FlexibleStopPlace", "places that are ordered are not translated"),
-    ("ServiceJourneyInterchange", "transfers between trips are not translated"),
-    ("TariffZone", "fares are not translated"),
-    ("FareZone", "fares are not translated"),
-    ("FareFrame", "fares are not translated"),
-    ("SitePathLink", "ways inside stations are not translated"),
-    ("StopPlaceEntrance", "entrances are not translated"),
+    ("Notice", "GTFS has no notes for trips"),
+    ("ServiceLink", "the geometry is not converted"),
+    ("FlexibleStopPlace", "demand-responsive stops are not converted"),
+    ("ServiceJourneyInterchange", "transfers between trips are not converted"),
+    ("TariffZone", "fares are not converted"),
+    ("FareZone", "fares are not converted"),
+    ("FareFrame", "fares are not converted"),
+    ("SitePathLink", "pathways inside stations are not converted"),
+    ("StopPlaceEntrance", "entrances are not converted"),
 ];
 
 /// Decodes all XML files, as long as `goes_on` returns true. The error of an unreadable file is returned; if `refused`
@@ -106,11 +106,11 @@ pub(super) fn decode_files(
         if let Some(refusal) = refused.and_then(|refused| join_errors(std::mem::take(refused))) {
             return Err(refusal);
         }
-        let detail = "holds no PublicationDelivery, so it is not NeTEx";
+        let detail = "has no PublicationDelivery, so it is not NeTEx";
         return Err(Error::new(ErrorKind::Decode, detail));
     }
     if publication.texts.is_full() {
-        let detail = "the publication holds more text than the limit";
+        let detail = "the publication has more text than the limit";
         return Err(Error::new(ErrorKind::TooLarge, detail));
     }
     publication.bytes_left = limits.record_bytes.saturating_sub(record_bytes);
@@ -124,7 +124,7 @@ fn join_errors(mut refused: Vec<Error>) -> Option<Error> {
     let told: Vec<String> = refused.iter().take(TOLD).map(Error::to_string).collect();
     let n = refused.len();
     let more = if n > TOLD { format!("; and {} more", n - TOLD) } else { String::new() };
-    let detail = format!("none of its files can be read: {}{more}", told.join("; "));
+    let detail = format!("no file can be read: {}{more}", told.join("; "));
     Some(Error::new(first.kind(), detail))
 }
 
@@ -158,7 +158,7 @@ pub(super) fn read_file_into(
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(1);
     if body.capacity() < bytes {
         *body = Vec::new();
-        let no_room = || Error::new(ErrorKind::TooLarge, "is larger than the memory that is left");
+        let no_room = || Error::new(ErrorKind::TooLarge, "is larger than the remaining memory");
         body.try_reserve_exact(bytes).map_err(|_| no_room().with_file(name))?;
     }
     let Some(file) = files.open_file(name)? else { return Ok(()) };
@@ -173,10 +173,10 @@ pub(super) fn read_file_into(
 
 pub(super) fn check_body_start(body: &[u8]) -> Result<(), Error> {
     if body.trim_ascii().is_empty() {
-        return Err(Error::new(ErrorKind::Empty, "there is nothing in it"));
+        return Err(Error::new(ErrorKind::Empty, "is empty"));
     }
     if looks_like_html(body) {
-        return Err(Error::new(ErrorKind::Html, "a web page came instead of NeTEx"));
+        return Err(Error::new(ErrorKind::Html, "expected NeTEx, but got a web page"));
     }
     Ok(())
 }
@@ -218,7 +218,7 @@ impl<'x> PublicationReader<'x, '_> {
                 self.read_publication_delivery()?;
             } else {
                 let detail =
-                    format!("has a root <{name}>, not PublicationDelivery, and is left out");
+                    format!("has the root <{name}> instead of PublicationDelivery and is ignored");
                 self.problems.push(Problem::new(self.name, "not_netex", detail));
                 self.xml.skip_element()?;
             }
@@ -233,7 +233,7 @@ impl<'x> PublicationReader<'x, '_> {
 
     fn read_publication_delivery(&mut self) -> Result<(), Error> {
         if let Some(namespace) = self.xml.element_namespace().filter(|&it| it != NAMESPACE) {
-            let detail = "is not in the namespace of NeTEx";
+            let detail = "is not in the NeTEx namespace";
             let problem = Problem::new(self.name, "wrong_namespace", detail);
             self.problems.push(problem.with_value(namespace));
         }
@@ -372,7 +372,7 @@ impl<'x> PublicationReader<'x, '_> {
                 self.out.timezone = Some(zone.as_ref().into());
             } else {
                 self.out.has_unread_timezone = true;
-                let detail = "is no known time zone and is left out";
+                let detail = "is not a known time zone and is ignored";
                 self.report_problem("TimeZone", "invalid_timezone", detail, &zone);
             }
         }
@@ -389,7 +389,7 @@ impl<'x> PublicationReader<'x, '_> {
         let name = self.xml.start_tag().local_name();
         let text = self.xml.element_or_inner_text()?;
         if text.len() > self.limits.text_bytes {
-            let detail = "is longer than is taken and is left out";
+            let detail = "is longer than the limit and is ignored";
             self.report_unreadable(name, "text_too_long", detail, &text);
             return Ok((name, Cow::Borrowed("")));
         }
@@ -457,7 +457,7 @@ impl<'x> PublicationReader<'x, '_> {
             return Ok(());
         }
         let most = self.limits.record_bytes;
-        let detail = format!("the records take more than {most} bytes of memory");
+        let detail = format!("the records need more than {most} bytes of memory");
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 }

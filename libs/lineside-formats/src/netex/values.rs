@@ -17,7 +17,7 @@ pub(super) const DAY_SECONDS: i32 = 24 * 3_600;
 
 impl PublicationReader<'_, '_> {
     pub(super) fn read_flag(&mut self) -> Result<Option<bool>, Error> {
-        let detail = "is neither true nor false and is left out";
+        let detail = "is neither true nor false and is ignored";
         self.read_parsed("invalid_boolean", detail, |text| match text {
             "true" | "1" => Some(true),
             "false" | "0" => Some(false),
@@ -26,18 +26,18 @@ impl PublicationReader<'_, '_> {
     }
 
     pub(super) fn read_day(&mut self) -> Result<Option<Day>, Error> {
-        self.read_parsed("invalid_date", "is no date and is left out", days::parse_day)
+        self.read_parsed("invalid_date", "is not a date and is ignored", days::parse_day)
     }
 
     /// Reads a whole number.
     pub(super) fn read_integer(&mut self) -> Result<Option<i32>, Error> {
-        let detail = "is no whole number and is left out";
+        let detail = "is not an integer and is ignored";
         self.read_parsed("invalid_integer", detail, |text| text.parse().ok())
     }
 
     /// Reads a decimal number.
     pub(super) fn read_number(&mut self) -> Result<Option<f64>, Error> {
-        let detail = "is no number and is left out";
+        let detail = "is not a number and is ignored";
         // `parse` also accepts `inf` and `nan`.
         let parse = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite());
         self.read_parsed("invalid_float", detail, parse)
@@ -59,14 +59,14 @@ impl PublicationReader<'_, '_> {
         match values::parse_time(clock) {
             Ok(time) => {
                 if time > DAY_SECONDS || clock.get(2) != Some(&b':') {
-                    let detail = "is not written as a time of day, and is taken as GTFS has it";
+                    let detail = "is not a time of day; it is read like a GTFS time";
                     self.report_problem(name, "invalid_time", detail, &text);
                 }
                 Ok(time)
             }
             Err(_) if text.is_empty() => Ok(NO_TIME),
             Err(_) => {
-                let detail = "is no time of day and is left out";
+                let detail = "is not a time of day and is ignored";
                 self.report_unreadable(name, "invalid_time", detail, &text);
                 Ok(NO_TIME)
             }
@@ -75,7 +75,7 @@ impl PublicationReader<'_, '_> {
 
     /// Reads a duration such as `PT1M30S` in seconds.
     pub(super) fn read_duration(&mut self) -> Result<Option<i32>, Error> {
-        self.read_parsed("invalid_duration", "is no duration and is left out", |text| {
+        self.read_parsed("invalid_duration", "is not a duration and is ignored", |text| {
             xsd_duration::parse_seconds(text)
                 .filter(|seconds| (0..=values::TIME_MAX).contains(seconds))
         })

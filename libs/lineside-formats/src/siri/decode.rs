@@ -177,7 +177,7 @@ fn read_json_message(
     check_body_limits(body, limits)?;
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let text = std::str::from_utf8(text).map_err(|error| match error.error_len() {
-        None => Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off"),
+        None => Error::new(ErrorKind::Truncated, "the JSON is truncated"),
         Some(_) => Error::new(ErrorKind::Encoding, format!("the JSON is not UTF-8: {error}")),
     })?;
     read_message(MessageReader::new(JsonSource::new(text), zone, limits), "JSON")
@@ -202,11 +202,11 @@ fn check_body_limits(body: &[u8], limits: &MessageLimits) -> Result<(), Error> {
         (ErrorKind::Empty, "the body is empty".to_owned())
     } else if body.len() > limits.body_bytes {
         let (found, most) = (body.len(), limits.body_bytes);
-        (ErrorKind::TooLarge, format!("the message has {found} bytes, more than {most}"))
+        (ErrorKind::TooLarge, format!("the message has {found} bytes; the limit is {most}"))
     } else if looks_like_html(body) {
-        (ErrorKind::Html, "a web page came where SIRI was expected".to_owned())
+        (ErrorKind::Html, "expected SIRI, but got a web page".to_owned())
     } else if looks_like_gzip(body) {
-        let detail = "the bytes are compressed with gzip, not SIRI; unpack them first";
+        let detail = "expected SIRI, but the bytes are compressed with gzip; decompress them first";
         (ErrorKind::Decode, detail.to_owned())
     } else {
         return Ok(());
@@ -222,7 +222,7 @@ fn read_message<'a, S: MessageSource<'a>>(
     let mut aside = UnreadPayloads::default();
     read_envelope_level(&mut reader, &mut message, EnvelopeLevel::Root, &mut aside)?;
     if message.payloads.is_empty() && aside.n_strange > 0 {
-        return Err(Error::new(ErrorKind::Decode, format!("the {form} has no SIRI in it")));
+        return Err(Error::new(ErrorKind::Decode, format!("the {form} contains no SIRI")));
     }
     let (problems, losses) = reader.into_problems_and_report();
     Ok((message, problems, losses))

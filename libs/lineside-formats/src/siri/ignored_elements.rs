@@ -42,15 +42,11 @@ impl IgnoredElements {
     pub(super) fn into_report(self) -> ConversionReport {
         let mut losses = ConversionReport::new();
         for (name, count) in self.unread {
-            losses.record_dropped_many(name.to_string(), "it is not read", count);
+            losses.record_dropped_many(name.to_string(), "this element is ignored", count);
         }
-        losses.record_dropped_many(
-            "element",
-            "it is not read, and has a name of its own",
-            self.others,
-        );
+        losses.record_dropped_many("element", "elements with other names are ignored", self.others);
         for (name, count) in self.repeated {
-            losses.record_dropped_many(name, "a later one of the same name counts", count);
+            losses.record_dropped_many(name, "a later element of the same name replaces it", count);
         }
         losses
     }

@@ -55,7 +55,7 @@ impl<'a> JsonSource<'a> {
 
     fn expect_byte(&mut self, byte: u8) -> Result<(), Error> {
         if self.peek_byte()? != byte {
-            return Err(self.malformed_error(&format!("{:?} is expected", char::from(byte))));
+            return Err(self.malformed_error(&format!("expected {:?}", char::from(byte))));
         }
         self.at += 1;
         Ok(())
@@ -79,13 +79,14 @@ impl<'a> JsonSource<'a> {
     fn malformed_error(&self, detail: &str) -> Error {
         let before = self.text.as_bytes().get(..self.at).unwrap_or_default();
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-        let detail = format!("the JSON is not well-formed after line {line}: {detail}");
+        let detail = format!("the JSON is malformed after line {line}: {detail}");
         Error::new(ErrorKind::Decode, detail)
     }
 
     fn open_element(&mut self, name: &'a str) -> Result<Option<&'a str>, Error> {
         if self.open.len() > MessageLimits::DEPTH {
-            let detail = format!("the JSON is nested more than {} deep", MessageLimits::DEPTH);
+            let detail =
+                format!("the JSON is nested more than {} levels deep", MessageLimits::DEPTH);
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
         self.open.push(UNREAD);
@@ -232,7 +233,7 @@ impl<'a> MessageSource<'a> for JsonSource<'a> {
 }
 
 fn truncated_error() -> Error {
-    Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off")
+    Error::new(ErrorKind::Truncated, "the JSON is truncated")
 }
 
 /// A text, borrowed if it has no escapes.

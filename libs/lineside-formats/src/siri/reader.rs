@@ -208,7 +208,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
     fn skip_unknown_child(&mut self, name: &str, in_payload: bool) -> Result<(), Error> {
         if in_payload && name.ends_with("Delivery") {
             self.problems.push_lazily("ServiceDelivery", "delivery_not_read", || {
-                let detail = "a delivery of a service that is not read";
+                let detail = "the delivery is of an unsupported service";
                 Problem::new("ServiceDelivery", "delivery_not_read", detail).with_value(name)
             });
         }
@@ -267,7 +267,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
             return Ok(());
         }
         let most = self.limits.record_bytes;
-        let detail = format!("the records of the message take more than {most} bytes of memory");
+        let detail = format!("the records of the message need more than {most} bytes of memory");
         Err(Error::new(ErrorKind::TooLarge, detail))
     }
 
@@ -276,7 +276,7 @@ impl<'a, S: MessageSource<'a>> MessageReader<'a, S> {
         let Some(namespace) = self.source.element_namespace() else { return };
         if !NAMESPACES.contains(&namespace) {
             self.problems.push_lazily(name, "wrong_namespace", || {
-                Problem::new(name, "wrong_namespace", "is not in the namespace of SIRI")
+                Problem::new(name, "wrong_namespace", "is not in the SIRI namespace")
                     .with_value(namespace)
             });
         }
@@ -340,6 +340,6 @@ fn join_path(path: &[&str], field: &str) -> Box<str> {
 const QUOTED_CHARS: usize = Problem::VALUE_CHARS_MAX;
 
 const TOO_LONG: ValueFault =
-    ValueFault { code: "text_too_long", detail: "is longer than is taken, so it is left out" };
+    ValueFault { code: "text_too_long", detail: "is longer than the limit and is ignored" };
 const MISSING: ValueFault =
     ValueFault { code: "missing_required_field", detail: "a required field is missing" };

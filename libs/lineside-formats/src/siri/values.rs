@@ -40,22 +40,22 @@ pub(super) trait TextValue: Sized {
 
 static NOT_A_TIME: ValueFault = ValueFault {
     code: "invalid_timestamp",
-    detail: "not a moment of the form 2026-11-21T20:25:00+01:00",
+    detail: "not a time of the form 2026-11-21T20:25:00+01:00",
 };
 static NO_ZONE: ValueFault = ValueFault {
     code: "timestamp_without_zone",
-    detail: "does not say its offset from UTC, so the feed's time zone is taken",
+    detail: "has no UTC offset; the feed's time zone is used",
 };
 static NOT_A_SPAN: ValueFault =
-    ValueFault { code: "invalid_duration", detail: "not a span of the form PT1M30S" };
+    ValueFault { code: "invalid_duration", detail: "not a duration of the form PT1M30S" };
 static NOT_A_BOOLEAN: ValueFault =
     ValueFault { code: "invalid_boolean", detail: "neither true nor false" };
 static NOT_AN_INTEGER: ValueFault =
-    ValueFault { code: "invalid_integer", detail: "not a whole number of the field's range" };
+    ValueFault { code: "invalid_integer", detail: "not an integer of the field's range" };
 static NOT_A_NUMBER: ValueFault = ValueFault { code: "invalid_float", detail: "not a number" };
 /// The fault of a term that an enumeration does not have.
 pub(super) static NOT_IN_LIST: ValueFault =
-    ValueFault { code: "unexpected_enum_value", detail: "none of the values that SIRI lists" };
+    ValueFault { code: "unexpected_enum_value", detail: "not a value of the SIRI specification" };
 
 fn value_or_fault<T>(
     value: Option<T>,
@@ -119,7 +119,7 @@ impl TextValue for SiriTime {
 
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng) -> SiriTime {
-        SiriTime::from_millis(rng.i64(0..4_102_444_800_000)).expect("a moment of our time")
+        SiriTime::from_millis(rng.i64(0..4_102_444_800_000)).expect("a time of this century")
     }
 }
 

@@ -60,7 +60,7 @@ fn decode_declared_encoding(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     }
     let encoding = declaration.encoder().ok_or_else(|| {
         let short: String = name.chars().take(40).collect();
-        Error::new(ErrorKind::Encoding, format!("the XML is in {short}, which is not known"))
+        Error::new(ErrorKind::Encoding, format!("the XML encoding {short} is unknown"))
     })?;
     decode(body, encoding).map_err(|_| encoding_error(&name))
 }
@@ -75,5 +75,5 @@ fn decode_utf8(body: &[u8]) -> Result<Cow<'_, str>, Error> {
 }
 
 fn encoding_error(encoding: &str) -> Error {
-    Error::new(ErrorKind::Encoding, format!("the XML is not in {encoding}, as it claims to be"))
+    Error::new(ErrorKind::Encoding, format!("the XML is not in the declared encoding {encoding}"))
 }

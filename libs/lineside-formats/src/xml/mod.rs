@@ -271,7 +271,7 @@ impl<'a> XmlReader<'a> {
             Ok(Event::Eof) => Ok(RareEvent::End),
             Ok(Event::DocType(_)) => Err(Error::new(
                 ErrorKind::Decode,
-                "the XML declares a document type, which is not taken",
+                "the XML has a document type declaration, which is not allowed",
             )),
             Ok(_) => Ok(RareEvent::Nothing),
             Err(error) => Err(self.error_from_xml(&error)),
@@ -291,11 +291,10 @@ impl<'a> XmlReader<'a> {
         if self.n_opened.is_multiple_of(ELEMENTS_PER_ASKING)
             && self.goes_on.is_some_and(|goes_on| !goes_on())
         {
-            return Err(Error::new(ErrorKind::Io, "reading was stopped"));
+            return Err(Error::new(ErrorKind::Io, "reading was cancelled"));
         }
         if self.depth > self.limits.depth {
-            let detail =
-                format!("elements are nested more than {} deep in the XML", self.limits.depth);
+            let detail = format!("the XML is nested more than {} levels deep", self.limits.depth);
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
         if !attributes.is_empty() {
@@ -349,7 +348,7 @@ impl<'a> XmlReader<'a> {
                 let at = self.reader.error_position() as usize;
                 let before = self.text.as_bytes().get(..at).unwrap_or_default();
                 let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-                let detail = format!("the XML is not well-formed at line {line}: {error}");
+                let detail = format!("the XML is malformed at line {line}: {error}");
                 Error::new(ErrorKind::Decode, detail)
             }
         }
@@ -377,7 +376,9 @@ fn resolve_character_reference(reference: &BytesRef<'_>) -> Result<char, Error> 
     };
     character.ok_or_else(|| {
         let short: String = name.chars().take(40).collect();
-        let detail = format!("the XML uses the entity &{short}; and only XML's own five are taken");
+        let detail = format!(
+            "the XML uses the entity &{short}; but only XML's five predefined entities are allowed"
+        );
         Error::new(ErrorKind::Decode, detail)
     })
 }
@@ -385,13 +386,13 @@ fn resolve_character_reference(reference: &BytesRef<'_>) -> Result<char, Error> 
 /// Returns the message for lone ampersands.
 pub(crate) fn describe_lone_ampersands(n: u64) -> String {
     match n {
-        1 => "an ampersand stands alone, where &amp; is due".to_owned(),
-        n => format!("{n} ampersands stand alone, where &amp; is due"),
+        1 => "an ampersand is not escaped as &amp;".to_owned(),
+        n => format!("{n} ampersands are not escaped as &amp;"),
     }
 }
 
 fn truncated_error() -> Error {
-    Error::new(ErrorKind::Truncated, "the XML ends too early, so it was cut off")
+    Error::new(ErrorKind::Truncated, "the XML is truncated")
 }
 
 #[cfg(test)]

@@ -49,16 +49,16 @@ fn the_five_entities_and_characters_by_number_are_texts() {
 #[test]
 fn what_could_grow_is_refused() {
     let laughs = "<!DOCTYPE a [<!ENTITY b 'ha'><!ENTITY c '&b;&b;&b;&b;'>]><a><b>&c;</b></a>";
-    check_refused(laughs, ErrorKind::Decode, "declares a document type");
+    check_refused(laughs, ErrorKind::Decode, "document type declaration");
     let external = "<!DOCTYPE a SYSTEM 'file:///etc/passwd'><a/>";
-    check_refused(external, ErrorKind::Decode, "declares a document type");
+    check_refused(external, ErrorKind::Decode, "document type declaration");
     check_refused("<a><b>&passwd;</b></a>", ErrorKind::Decode, "the entity &passwd;");
     check_refused("<a>&passwd;<b/></a>", ErrorKind::Decode, "the entity &passwd;");
     check_refused("<a><b>&#0;</b></a>", ErrorKind::Decode, "the entity &#0;");
     check_refused(
         &("<a>".repeat(10_000) + &"</a>".repeat(10_000)),
         ErrorKind::TooLarge,
-        "nested more than 100 deep",
+        "nested more than 100 levels",
     );
     let many: String = (0..65).map(|n| format!(" a{n}='{n}'")).collect();
     check_refused(&format!("<a{many}/>"), ErrorKind::TooLarge, "more attributes");
@@ -79,8 +79,8 @@ fn a_document_that_ends_early_was_cut_off() {
 
 #[test]
 fn what_is_not_well_formed_is_refused_with_its_line() {
-    check_refused("<a>\n<b></c></a>", ErrorKind::Decode, "not well-formed at line 2");
-    check_refused("</a>", ErrorKind::Decode, "not well-formed at line 1");
+    check_refused("<a>\n<b></c></a>", ErrorKind::Decode, "malformed at line 2");
+    check_refused("</a>", ErrorKind::Decode, "malformed at line 1");
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn a_plain_zip_loads_without_a_word() {
 
 #[test]
 fn one_sub_directory_is_taken_with_a_problem() {
-    let expected = "archive: the tables are in the sub-directory \"feed/v1\" instead of at the top";
+    let expected =
+        "archive: the tables are in the subdirectory \"feed/v1\" instead of at the top level";
     let (timetable, problems) = load(&zip_of_town(|name| format!("feed/v1/{name}"))).unwrap();
     assert_eq!((timetable.trips().len(), problems), (2, vec![expected.to_owned()]));
     let (_, problems) = load(&zip_of_town(|name| format!("feed\\v1\\{name}"))).unwrap();
@@ -88,17 +89,17 @@ fn what_macs_add_is_ignored() {
 
 #[test]
 fn what_is_no_zip_is_refused_by_what_it_is() {
-    check_refused(b"", ErrorKind::Empty, "no bytes");
+    check_refused(b"", ErrorKind::Empty, "is empty");
     check_refused(b"<!DOCTYPE html><p>sorry", ErrorKind::Html, "web page");
     check_refused(
         b"stop_id,stop_name\na,A\n",
         ErrorKind::NotAZip,
-        "these bytes are no zip archive",
+        "the bytes are not a zip archive",
     );
-    check_refused(b"\x1F\x8B\x08\0\0\0\0\0\0\x03", ErrorKind::NotAZip, "gzip, not a zip archive");
+    check_refused(b"\x1F\x8B\x08\0\0\0\0\0\0\x03", ErrorKind::NotAZip, "compressed with gzip");
     let whole = zip_of_town(str::to_owned);
     for length in [4, 100, whole.len() / 2, whole.len() - 1] {
-        let words = "the zip archive breaks off: the list of its files, which ends it, is missing";
+        let words = "the zip archive is truncated: the directory at its end is missing";
         assert_eq!(load(&whole[..length]).unwrap_err().to_string(), words);
         check_refused(&whole[..length], ErrorKind::Truncated, words);
     }
@@ -112,7 +113,7 @@ fn a_zip_without_tables_is_refused() {
     check_refused(&zip("feed/gtfs.ZIP"), ErrorKind::MissingFile, "another archive (feed/gtfs.ZIP)");
     check_refused(&zip("stops.txt"), ErrorKind::MissingFile, "routes.txt: is missing");
     let two = zip_of(&[("a/stops.txt".into(), vec![]), ("b/stops.txt".into(), vec![])]);
-    check_refused(&two, ErrorKind::MissingFile, "several datasets in sub-directories: a, b");
+    check_refused(&two, ErrorKind::MissingFile, "several datasets in subdirectories: a, b");
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn too_many_and_too_large_entries_are_refused() {
     let error = load(&DatasetLimits { entries: 3, ..DatasetLimits::default() }).unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string()),
-        (ErrorKind::TooLarge, "the archive has 6 entries, more than 3".into())
+        (ErrorKind::TooLarge, "the archive has 6 entries; the limit is 3".into())
     );
     let error = load(&DatasetLimits { total_bytes: 200, ..DatasetLimits::default() }).unwrap_err();
     assert_eq!((error.kind(), error.file_name()), (ErrorKind::TooLarge, Some("stops.txt")));

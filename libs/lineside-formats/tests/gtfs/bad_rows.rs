@@ -34,16 +34,15 @@ a/b c#,Slash,59.9,10.7,7,
     assert_eq!(
         problems("stops.txt", stops),
         [
-            "stops.txt line 3, stop_lat: close to 0,0, where no stop is; the place is left out: \"0\"",
-            "stops.txt line 4, stop_lat: outside the range of its kind: \"91\"",
-            "stops.txt line 5, stop_id: stands in an earlier row already; the first row counts: \"harbor\"",
-            "stops.txt line 6, parent_station: is of a type that belongs to a station, and names none",
-            "stops.txt line 7, parent_station: is a station and names one; the parent is left out: \"center:1\"",
+            "stops.txt line 3, stop_lat: is close to 0,0, where there is no stop; the position is ignored: \"0\"",
+            "stops.txt line 4, stop_lat: out of range: \"91\"",
+            "stops.txt line 5, stop_id: appears in an earlier row; the first row is used: \"harbor\"",
+            "stops.txt line 6, parent_station: is missing, but the location_type requires a station",
+            "stops.txt line 7, parent_station: must be empty for a station; it is ignored: \"center:1\"",
             "stops.txt line 9, stop_lat: has no latitude and longitude",
-            "stops.txt line 10, location_type: none of the values that the reference lists: \"7\"",
-            "stops.txt line 4, parent_station: names no row of the file that it refers to: \"nowhere\"",
-            "stops.txt line 8, parent_station: names a parent of the wrong location_type, which is left out: \
-             \"center:1\"",
+            "stops.txt line 10, location_type: not a value of the GTFS reference: \"7\"",
+            "stops.txt line 4, parent_station: does not exist in the referenced file: \"nowhere\"",
+            "stops.txt line 8, parent_station: is of the wrong location_type; it is ignored: \"center:1\"",
         ]
     );
     let (timetable, _) = load(town().with_file("stops.txt", stops));
@@ -63,11 +62,11 @@ r1,t,1,3,
     assert_eq!(
         problems("routes.txt", routes),
         [
-            "routes.txt line 2, agency_id: names no row of the file that it refers to: \"ghost\"",
-            "routes.txt line 2, route_type: none of the values that the reference lists: \"99\"",
+            "routes.txt line 2, agency_id: does not exist in the referenced file: \"ghost\"",
+            "routes.txt line 2, route_type: not a value of the GTFS reference: \"99\"",
             "routes.txt line 2, route_color: not a color of six hexadecimal digits: \"red\"",
-            "routes.txt line 3, route_id: stands in an earlier row already; the first row counts: \"r1\"",
-            "routes.txt line 4, route_id: is empty and must not be",
+            "routes.txt line 3, route_id: appears in an earlier row; the first row is used: \"r1\"",
+            "routes.txt line 4, route_id: is required but empty",
         ]
     );
     let trips = "route_id,service_id,trip_id,shape_id,direction_id
@@ -78,13 +77,13 @@ r1,week,out,,
     assert_eq!(
         problems("trips.txt", trips),
         [
-            "trips.txt line 2, shape_id: names no row of the file that it refers to: \"ghost\"",
-            "trips.txt line 2, service_id: names no row of the file that it refers to: \"never\"",
-            "trips.txt line 2, direction_id: none of the values that the reference lists: \"2\"",
-            "trips.txt line 3, route_id: names no row of the file that it refers to: \"r9\"",
-            "trips.txt line 4, trip_id: stands in an earlier row already; the first row counts: \"out\"",
-            "stop_times.txt line 4, trip_id: names no row of the file that it refers to: \"back\"",
-            "stop_times.txt line 5, trip_id: names no row of the file that it refers to: \"back\"",
+            "trips.txt line 2, shape_id: does not exist in the referenced file: \"ghost\"",
+            "trips.txt line 2, service_id: does not exist in the referenced file: \"never\"",
+            "trips.txt line 2, direction_id: not a value of the GTFS reference: \"2\"",
+            "trips.txt line 3, route_id: does not exist in the referenced file: \"r9\"",
+            "trips.txt line 4, trip_id: appears in an earlier row; the first row is used: \"out\"",
+            "stop_times.txt line 4, trip_id: does not exist in the referenced file: \"back\"",
+            "stop_times.txt line 5, trip_id: does not exist in the referenced file: \"back\"",
         ]
     );
 }
@@ -107,19 +106,17 @@ out,08:20:00,08:20:00,harbor,,,
         problems("stop_times.txt", times),
         [
             "stop_times.txt line 2, arrival_time: not a time of the form HH:MM:SS: \"8:00\"",
-            "stop_times.txt line 3, arrival_time: more than seven days after the start of its service day: \
-             \"200:00:00\"",
-            "stop_times.txt line 3, shape_dist_traveled: is below zero: \"-1\"",
-            "stop_times.txt line 3, pickup_type: none of the values that the reference lists: \"9\"",
-            "stop_times.txt line 4, arrival_time: later than 999:00:00, which is left out: \"1000:00:00\"",
+            "stop_times.txt line 3, arrival_time: more than seven days after the start of the service day: \"200:00:00\"",
+            "stop_times.txt line 3, shape_dist_traveled: is negative: \"-1\"",
+            "stop_times.txt line 3, pickup_type: not a value of the GTFS reference: \"9\"",
+            "stop_times.txt line 4, arrival_time: later than 999:00:00; it is ignored: \"1000:00:00\"",
             "stop_times.txt line 4, shape_dist_traveled: not a number: \"x\"",
-            "stop_times.txt line 6, stop_id: names no row of the file that it refers to: \"ghost\"",
-            "stop_times.txt line 7, stop_id: is empty, and no other place is named",
-            "stop_times.txt line 8, stop_sequence: outside the range of its kind: \"-6\"",
-            "stop_times.txt line 9, stop_sequence: is empty and must not be",
-            "stop_times.txt line 10, trip_id: is empty and must not be",
-            "stop_times.txt line 5, stop_sequence: stands in an earlier row of the same trip already; the first row \
-             counts: \"3\"",
+            "stop_times.txt line 6, stop_id: does not exist in the referenced file: \"ghost\"",
+            "stop_times.txt line 7, stop_id: is empty, and the row has no location or location group",
+            "stop_times.txt line 8, stop_sequence: out of range: \"-6\"",
+            "stop_times.txt line 9, stop_sequence: is required but empty",
+            "stop_times.txt line 10, trip_id: is required but empty",
+            "stop_times.txt line 5, stop_sequence: appears in an earlier row of the same trip; the first row is used: \"3\"",
         ]
     );
     let (timetable, _) = load(town().with_file("stop_times.txt", times));
@@ -146,8 +143,8 @@ week,1,1,1,1,1,0,0,20240101,20241231
             "calendar.txt line 2, start_date: of another century: \"19000101\"",
             "calendar.txt line 2, end_date: of another century: \"21991231\"",
             "calendar.txt line 3, start_date: not a date of the form YYYYMMDD: \"20240230\"",
-            "calendar.txt line 3, end_date: is empty and must not be",
-            "calendar.txt line 4, service_id: stands in an earlier row already; the first row counts: \"week\"",
+            "calendar.txt line 3, end_date: is required but empty",
+            "calendar.txt line 4, service_id: appears in an earlier row; the first row is used: \"week\"",
         ]
     );
 }
@@ -158,8 +155,8 @@ fn unknown_and_different_time_zones() {
     assert_eq!(
         problems("agency.txt", &format!("{agency}Europe/Olso\n")),
         [
-            "agency.txt line 2, agency_timezone: not a name of the time zone database: \"Europe/Olso\"",
-            "agency.txt, agency_timezone: no agency names a known time zone; times are taken as UTC",
+            "agency.txt line 2, agency_timezone: not a time zone of the tz database: \"Europe/Olso\"",
+            "agency.txt, agency_timezone: no agency has a known time zone; times are interpreted as UTC",
         ]
     );
     let (timetable, _) = load(town().with_file("agency.txt", format!("{agency}Mars/Base\n")));
@@ -168,7 +165,7 @@ fn unknown_and_different_time_zones() {
     assert_eq!(
         problems("agency.txt", &two),
         [
-            "agency.txt, agency_timezone: agencies name different time zones; Europe/Oslo counts for all"
+            "agency.txt, agency_timezone: agencies have different time zones; Europe/Oslo is used for all"
         ]
     );
 }
@@ -184,10 +181,10 @@ out,06:00:00,09:00:00,600,2
     assert_eq!(
         problems("frequencies.txt", frequencies),
         [
-            "frequencies.txt line 2, headway_secs: is no headway between a second and a week: \"0\"",
+            "frequencies.txt line 2, headway_secs: is not between 1 second and 1 week: \"0\"",
             "frequencies.txt line 3, end_time: ends before it starts: \"06:00:00\"",
-            "frequencies.txt line 4, trip_id: names no row of the file that it refers to: \"ghost\"",
-            "frequencies.txt line 5, exact_times: none of the values that the reference lists: \"2\"",
+            "frequencies.txt line 4, trip_id: does not exist in the referenced file: \"ghost\"",
+            "frequencies.txt line 5, exact_times: not a value of the GTFS reference: \"2\"",
         ]
     );
 }
@@ -214,27 +211,27 @@ fn files_that_the_timetable_does_not_keep_are_checked_too() {
     assert_eq!(
         problems("transfers.txt", transfers),
         [
-            "transfers.txt line 2, transfer_type: none of the values that the reference lists: \"8\"",
-            "transfers.txt line 2, min_transfer_time: outside the range of its kind: \"-5\"",
+            "transfers.txt line 2, transfer_type: not a value of the GTFS reference: \"8\"",
+            "transfers.txt line 2, min_transfer_time: out of range: \"-5\"",
         ]
     );
-    assert_eq!(problems("levels.txt", ""), ["levels.txt: is empty: not even a header"]);
+    assert_eq!(problems("levels.txt", ""), ["levels.txt: is empty and has no header"]);
     assert_eq!(
         problems("shapes.txt", "shape_id,shape_pt_lat,shape_pt_lon\na,59,10\n"),
         [
-            "shapes.txt line 1, shape_pt_sequence: is not among the columns",
+            "shapes.txt line 1, shape_pt_sequence: is missing from the header",
             "shapes.txt: the header has no column shape_pt_sequence",
         ]
     );
     assert_eq!(
         problems("fare_media.txt", "<html><body>"),
-        ["fare_media.txt: is a web page instead of a table"]
+        ["fare_media.txt: is a web page, not a table"]
     );
     let json = problems("locations.geojson", "{\"features\": [1, 2");
-    assert!(json[0].starts_with("locations.geojson: is no JSON: EOF"), "{json:?}");
+    assert!(json[0].starts_with("locations.geojson: is not valid JSON: EOF"), "{json:?}");
     assert_eq!(
         problems("locations.geojson", "{}"),
-        ["locations.geojson: is no GeoJSON FeatureCollection"]
+        ["locations.geojson: is not a GeoJSON FeatureCollection"]
     );
 }
 
@@ -292,7 +289,7 @@ fn any_line_ends_quotes_and_encodings_are_taken() {
     assert_eq!(names, ["Center, \"lower\"\nhall", "Café", "Hafen"]);
     let problems: Vec<String> =
         problems.retained_problems().iter().map(Problem::to_string).collect();
-    assert_eq!(problems, ["stops.txt line 4: is not UTF-8 and was read as Latin-1: \"Café\""]);
+    assert_eq!(problems, ["stops.txt line 4: is not UTF-8 and is read as Latin-1: \"Café\""]);
 }
 
 #[test]

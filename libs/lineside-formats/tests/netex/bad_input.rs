@@ -33,13 +33,13 @@ fn good() -> String {
 
 #[test]
 fn what_is_no_publication_is_refused_with_the_reason() {
-    check_refused("", ErrorKind::Empty, "nothing in it");
-    check_refused(" \r\n", ErrorKind::Empty, "nothing in it");
+    check_refused("", ErrorKind::Empty, "is empty");
+    check_refused(" \r\n", ErrorKind::Empty, "is empty");
     check_refused("<!DOCTYPE html><html></html>", ErrorKind::Html, "a web page");
     check_refused("<Siri/>", ErrorKind::Decode, "no PublicationDelivery");
     check_refused("Service unavailable", ErrorKind::Decode, "no PublicationDelivery");
     check_refused(zip_of(&[]), ErrorKind::MissingFile, "no files");
-    check_refused(zip_of(&[("a.txt", "x")]), ErrorKind::MissingFile, "no XML file, but a.txt");
+    check_refused(zip_of(&[("a.txt", "x")]), ErrorKind::MissingFile, "no XML file, only a.txt");
     check_refused(zip_of(&[("a.xml", "<Siri/>")]), ErrorKind::Decode, "no PublicationDelivery");
 }
 
@@ -49,7 +49,7 @@ fn a_file_of_something_else_beside_publications_is_a_problem() {
     assert_eq!(loaded.timetable.trips().len(), 1);
     assert_eq!(
         sentences(&loaded.problems),
-        ["manifest.xml: has a root <rss>, not PublicationDelivery, and is left out"]
+        ["manifest.xml: has the root <rss> instead of PublicationDelivery and is ignored"]
     );
 }
 
@@ -60,9 +60,9 @@ fn entities_of_ones_own_are_refused_before_they_grow() {
          <!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;'>]><PublicationDelivery>&c;</PublicationDelivery>",
         "ha".repeat(1_000)
     );
-    check_refused(laughs, ErrorKind::Decode, "declares a document type");
+    check_refused(laughs, ErrorKind::Decode, "document type declaration");
     let external = "<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><PublicationDelivery>&e;</PublicationDelivery>";
-    check_refused(external, ErrorKind::Decode, "declares a document type");
+    check_refused(external, ErrorKind::Decode, "document type declaration");
     check_refused(good().replace("Town Lines", "&e;"), ErrorKind::Decode, "entity &e;");
     let named = zip_of(&[("bad.xml", external)]);
     check_refused(named, ErrorKind::Decode, "bad.xml: ");
@@ -72,7 +72,7 @@ fn entities_of_ones_own_are_refused_before_they_grow() {
 fn nesting_is_bounded() {
     for name in ["frames", "StopPlace", "ServiceJourney", "Location", "Notice"] {
         let deep = format!("<{name}>").repeat(10_000) + &format!("</{name}>").repeat(10_000);
-        check_refused(publication(&deep), ErrorKind::TooLarge, "more than 100 deep");
+        check_refused(publication(&deep), ErrorKind::TooLarge, "more than 100 levels");
     }
 }
 
@@ -82,7 +82,7 @@ fn a_long_text_is_left_out_with_a_problem() {
     let body = good().replace("Town Lines", &"x".repeat(1_001));
     let loaded = read_within(body.as_bytes(), &limits).unwrap();
     let sentence = &sentences(&loaded.problems)[0];
-    assert!(sentence.starts_with("publication.xml, Name: is longer than is taken"), "{sentence}");
+    assert!(sentence.starts_with("publication.xml, Name: is longer than the limit"), "{sentence}");
     assert_eq!(loaded.timetable.agencies().next().unwrap().name, "T:Operator:1");
     assert_eq!(loaded.timetable.trips().len(), 1);
 }
@@ -112,7 +112,7 @@ fn the_size_of_a_file_and_of_all_is_bounded() {
 #[test]
 fn a_bomb_is_refused_while_it_inflates() {
     let bomb = publication(&" ".repeat(40 << 20));
-    check_refused(zip_of(&[("a.xml", &bomb)]), ErrorKind::Bomb, "far beyond its compressed size");
+    check_refused(zip_of(&[("a.xml", &bomb)]), ErrorKind::Bomb, "far exceeds its compressed size");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn another_namespace_is_a_problem_and_none_is_not() {
     assert_eq!(loaded.timetable.trips().len(), 1);
     assert_eq!(
         sentences(&loaded.problems),
-        ["publication.xml: is not in the namespace of NeTEx: \"urn:mine\""]
+        ["publication.xml: is not in the NeTEx namespace: \"urn:mine\""]
     );
     let without = good().replace("xmlns='http://www.netex.org.uk/netex'", "");
     assert_eq!(sentences(&read(without).problems), [""; 0]);
@@ -160,7 +160,7 @@ fn other_encodings_are_read_and_wrong_ones_refused() {
         assert_eq!(timetable.stop(timetable.find_stop("T:SSP:harbor").unwrap()).name, "Fähre");
     }
     let wrong: Vec<u8> = text.chars().map(|it| it as u8).collect();
-    check_refused(wrong, ErrorKind::Encoding, "is not in UTF-8");
+    check_refused(wrong, ErrorKind::Encoding, "declared encoding UTF-8");
     check_refused(text.replace("UTF-8", "KLINGON"), ErrorKind::Encoding, "KLINGON");
 }
 
@@ -169,7 +169,7 @@ fn a_file_that_is_cut_off_is_refused_as_a_whole() {
     let text = good();
     let root = text.find("<PublicationDelivery").unwrap();
     for at in (root + 1..text.len()).step_by(37).filter(|&at| text.is_char_boundary(at)) {
-        check_refused(&text[..at], ErrorKind::Truncated, "cut off");
+        check_refused(&text[..at], ErrorKind::Truncated, "truncated");
     }
     let body = zip_of(&[("a.xml", &text)]);
     let error = try_read(&body[..body.len() / 2]).unwrap_err();
@@ -225,7 +225,7 @@ fn lone_ampersands_are_taken_with_a_problem() {
     assert_eq!(loaded.timetable.agencies().next().unwrap().name, "Town & Country");
     assert_eq!(
         sentences(&loaded.problems),
-        ["publication.xml: an ampersand stands alone, where &amp; is due"]
+        ["publication.xml: an ampersand is not escaped as &amp;"]
     );
     assert_eq!(calls(&loaded.timetable, "J").len(), 2);
 }
@@ -306,7 +306,7 @@ fn many_sets_of_days_are_refused_before_they_take_the_memory() {
     let body = running(&conditions, SETS, named);
     let limits =
         PublicationLimits { record_bytes: SETS * PERIOD_BYTES, ..PublicationLimits::default() };
-    let says = "the days of its journeys take more than";
+    let says = "the service days of the journeys need more than";
     check(read_within(body.as_bytes(), &limits), ErrorKind::TooLarge, says);
     assert_eq!(read(&body).timetable.trips().len(), SETS);
 }
@@ -317,5 +317,5 @@ fn a_journey_of_more_calls_than_are_taken_is_left_out() {
     let calls = format!("<calls>{}</calls>", call.repeat(PublicationLimits::CALLS + 1));
     let loaded = read(town(&(journey("long", &calls) + &journey("J", &plain_times()))));
     assert_eq!(loaded.timetable.trips().len(), 1);
-    assert!(sentences(&loaded.problems)[0].contains("more calls than are taken"));
+    assert!(sentences(&loaded.problems)[0].contains("more calls than the limit"));
 }

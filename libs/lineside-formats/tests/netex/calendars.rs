@@ -260,7 +260,7 @@ fn a_condition_that_holds_on_no_day_leaves_none_and_one_that_says_nothing_leaves
     );
     let loaded = read(publication(&frames));
     assert_eq!(loaded.timetable.find_trip("J"), None);
-    assert!(sentences(&loaded.problems)[0].contains("runs on no day"));
+    assert!(sentences(&loaded.problems)[0].contains("no service days"));
 }
 
 #[test]

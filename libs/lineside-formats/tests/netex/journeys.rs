@@ -167,15 +167,15 @@ fn a_bad_journey_costs_only_itself() {
     for (bad, sentence) in [
         (
             journey("bad", &plain_times()).replace("T:JP:1", "T:JP:9"),
-            "publication.xml, JourneyPatternRef: refers to something that is in no file (bad): \"T:JP:9\"",
+            "publication.xml, JourneyPatternRef: refers to an object that is in no file (bad): \"T:JP:9\"",
         ),
         (
             journey("bad", &plain_times()).replace("T:DayType:1", "T:DayType:9"),
-            "publication.xml, DayTypeRef: refers to something that is in no file (bad): \"T:DayType:9\"",
+            "publication.xml, DayTypeRef: refers to an object that is in no file (bad): \"T:DayType:9\"",
         ),
         (
             journey("bad", &plain_times()).replace("T:SPJP:2", "T:SPJP:9"),
-            "publication.xml: has a time at a point that its pattern does not have (bad)",
+            "publication.xml: has a passing time for a point that is not in its pattern (bad)",
         ),
         (
             journey("bad", ""),
@@ -189,11 +189,11 @@ fn a_bad_journey_costs_only_itself() {
                     "<ArrivalTime>08:10:00</ArrivalTime>",
                 ),
             ),
-            "publication.xml, DepartureTime: is no time of day and is left out (bad): \"8 o'clock\"",
+            "publication.xml, DepartureTime: is not a time of day and is ignored (bad): \"8 o'clock\"",
         ),
         (
             journey("good", &plain_times()),
-            "publication.xml: stands there twice; the first counts (good)",
+            "publication.xml: appears twice; the first is used (good)",
         ),
     ] {
         let loaded = read(town(&format!("{good}{bad}")));

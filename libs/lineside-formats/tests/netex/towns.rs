@@ -335,7 +335,7 @@ fn a_stop_is_called_as_what_is_there() {
         assert_eq!(names, expected, "{body}");
         let told = unnamed.iter().map(|id| {
             format!(
-                "publication.xml: has no name, nor has what is there; its id stands for it ({id})"
+                "publication.xml: has no name, and neither have its parts; its id is used instead ({id})"
             )
         });
         assert_eq!(sentences(&loaded.problems), told.collect::<Vec<_>>(), "{body}");

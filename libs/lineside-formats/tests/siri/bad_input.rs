@@ -36,11 +36,11 @@ fn a_body_that_is_no_message_is_refused_with_the_reason() {
     check_refused("", ErrorKind::Empty, "the body is empty");
     check_refused("<!DOCTYPE html><html></html>", ErrorKind::Html, "a web page");
     check_refused(b"\x1F\x8B\x08\0\0", ErrorKind::Decode, "compressed with gzip");
-    check_refused("Service unavailable", ErrorKind::Decode, "the XML has no SIRI in it");
-    check_refused("<rss><channel/></rss>", ErrorKind::Decode, "the XML has no SIRI in it");
-    check_refused(r#"{"message": "no route"}"#, ErrorKind::Decode, "the JSON has no SIRI in it");
-    check_refused("[1, 2]", ErrorKind::Decode, "the JSON has no SIRI in it");
-    check_refused(" \n", ErrorKind::Decode, "no SIRI in it");
+    check_refused("Service unavailable", ErrorKind::Decode, "the XML contains no SIRI");
+    check_refused("<rss><channel/></rss>", ErrorKind::Decode, "the XML contains no SIRI");
+    check_refused(r#"{"message": "no route"}"#, ErrorKind::Decode, "the JSON contains no SIRI");
+    check_refused("[1, 2]", ErrorKind::Decode, "the JSON contains no SIRI");
+    check_refused(" \n", ErrorKind::Decode, "contains no SIRI");
 }
 
 #[test]
@@ -51,18 +51,18 @@ fn entities_of_ones_own_are_refused_before_they_grow() {
         "ha".repeat(1_000),
         delivery("<ProducerRef>&c;</ProducerRef>")
     );
-    check_refused(laughs, ErrorKind::Decode, "declares a document type");
+    check_refused(laughs, ErrorKind::Decode, "document type declaration");
     let external = "<!DOCTYPE Siri [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><Siri>&e;</Siri>";
-    check_refused(external, ErrorKind::Decode, "declares a document type");
+    check_refused(external, ErrorKind::Decode, "document type declaration");
     check_refused(delivery("<ProducerRef>&e;</ProducerRef>"), ErrorKind::Decode, "entity &e;");
 }
 
 #[test]
 fn nesting_is_bounded() {
     let deep = "<a>".repeat(10_000) + &"</a>".repeat(10_000);
-    check_refused(delivery(&deep), ErrorKind::TooLarge, "more than 100 deep");
+    check_refused(delivery(&deep), ErrorKind::TooLarge, "more than 100 levels");
     let json = format!(r#"{{"Siri": {}1{}}}"#, r#"{"Siri":"#.repeat(10_000), "}".repeat(10_000));
-    check_refused(json, ErrorKind::TooLarge, "more than 100 deep");
+    check_refused(json, ErrorKind::TooLarge, "more than 100 levels");
     let lists = format!(r#"{{"Siri": {{"x": {}{}}}}}"#, "[".repeat(10_000), "]".repeat(10_000));
     // Unread elements may be nested to any depth, because skipping needs no stack.
     assert_eq!(read_sound(&lists).payloads, [MessagePayload::Other("x".into())]);
@@ -75,7 +75,7 @@ fn sizes_are_bounded() {
     let limits = MessageLimits { body_bytes: 10_000, text_bytes: 100, record_bytes: 10_000 };
     let read = |body: &str| decode_message(body.as_bytes(), &TimeZone::UTC, &limits);
     let error = read(&" ".repeat(10_001)).unwrap_err();
-    assert_eq!(error.to_string(), "the message has 10001 bytes, more than 10000");
+    assert_eq!(error.to_string(), "the message has 10001 bytes; the limit is 10000");
     assert!(read(&journeys(GOOD)).is_ok());
     let calls = format!("<RecordedCalls>{}</RecordedCalls>", "<RecordedCall/>".repeat(100));
     let texts = "<JourneyNote>a</JourneyNote>".repeat(300);
@@ -153,8 +153,7 @@ fn of_what_is_not_read_few_names_are_held_and_all_are_counted() {
 fn a_faulty_element_costs_only_itself() {
     check_problem(
         "<EstimatedCalls><EstimatedCall><AimedArrivalTime>soon</AimedArrivalTime></EstimatedCall></EstimatedCalls>",
-        "EstimatedVehicleJourney line 2, EstimatedCalls/EstimatedCall/AimedArrivalTime: \
-         not a moment of the form 2026-11-21T20:25:00+01:00 (J 1): \"soon\"",
+        "EstimatedVehicleJourney line 2, EstimatedCalls/EstimatedCall/AimedArrivalTime: not a time of the form 2026-11-21T20:25:00+01:00 (J 1): \"soon\"",
     );
     check_problem(
         "<Cancellation>perhaps</Cancellation>",
@@ -162,7 +161,7 @@ fn a_faulty_element_costs_only_itself() {
     );
     check_problem(
         "<Delay>late</Delay>",
-        "EstimatedVehicleJourney line 2, Delay: not a span of the form PT1M30S (J 1): \"late\"",
+        "EstimatedVehicleJourney line 2, Delay: not a duration of the form PT1M30S (J 1): \"late\"",
     );
     check_problem(
         "<Bearing>NaN</Bearing>",
@@ -170,12 +169,11 @@ fn a_faulty_element_costs_only_itself() {
     );
     check_problem(
         "<Occupancy>crowded</Occupancy>",
-        "EstimatedVehicleJourney line 2, Occupancy: none of the values that SIRI lists (J 1): \"crowded\"",
+        "EstimatedVehicleJourney line 2, Occupancy: not a value of the SIRI specification (J 1): \"crowded\"",
     );
     check_problem(
         "<RecordedCalls><RecordedCall><Order>-1</Order></RecordedCall></RecordedCalls>",
-        "EstimatedVehicleJourney line 2, RecordedCalls/RecordedCall/Order: \
-         not a whole number of the field's range (J 1): \"-1\"",
+        "EstimatedVehicleJourney line 2, RecordedCalls/RecordedCall/Order: not an integer of the field's range (J 1): \"-1\"",
     );
 }
 
@@ -185,8 +183,7 @@ fn a_moment_without_zone_is_taken_in_the_feeds_zone_with_a_problem() {
                 </RecordedCall></RecordedCalls>";
     check_problem(
         call,
-        "EstimatedVehicleJourney line 2, RecordedCalls/RecordedCall/AimedArrivalTime: \
-         does not say its offset from UTC, so the feed's time zone is taken (J 1): \"2026-07-01T12:00:00\"",
+        "EstimatedVehicleJourney line 2, RecordedCalls/RecordedCall/AimedArrivalTime: has no UTC offset; the feed's time zone is used (J 1): \"2026-07-01T12:00:00\"",
     );
     let (message, _) = read(
         journeys(&format!("<EstimatedVehicleJourney>{call}</EstimatedVehicleJourney>")).as_bytes(),
@@ -207,7 +204,7 @@ fn a_situation_without_its_number_is_kept_and_complained_about() {
     assert_eq!(
         sentences(&problems),
         [
-            "PtSituationElement line 1, Severity: none of the values that SIRI lists: \"mild\"",
+            "PtSituationElement line 1, Severity: not a value of the SIRI specification: \"mild\"",
             "PtSituationElement line 1, SituationNumber: a required field is missing",
         ]
     );
@@ -237,9 +234,9 @@ fn problems_outside_records_name_the_payload() {
     assert_eq!(
         sentences(&read(text.as_bytes()).1),
         [
-            "ServiceDelivery, ResponseTimestamp: not a moment of the form 2026-11-21T20:25:00+01:00: \"now\"",
+            "ServiceDelivery, ResponseTimestamp: not a time of the form 2026-11-21T20:25:00+01:00: \"now\"",
             "ServiceDelivery, SituationExchangeDelivery/Status: neither true nor false: \"well\"",
-            "ServiceDelivery: a delivery of a service that is not read: \"GeneralMessageDelivery\"",
+            "ServiceDelivery: the delivery is of an unsupported service: \"GeneralMessageDelivery\"",
         ]
     );
 }
@@ -250,9 +247,9 @@ fn a_wrong_namespace_is_read_and_complained_about() {
     let (message, problems) = read(text.as_bytes());
     let producer = message.deliveries().next().unwrap().producer_ref.as_deref();
     assert_eq!(producer, Some("p"));
-    assert_eq!(sentences(&problems), ["Siri: is not in the namespace of SIRI: \"urn:other\""]);
+    assert_eq!(sentences(&problems), ["Siri: is not in the SIRI namespace: \"urn:other\""]);
     let (_, problems) = read(b"<Siri><ServiceDelivery/></Siri>");
-    assert_eq!(sentences(&problems), ["Siri: is not in the namespace of SIRI: \"\""]);
+    assert_eq!(sentences(&problems), ["Siri: is not in the SIRI namespace: \"\""]);
 }
 
 #[test]
@@ -262,7 +259,7 @@ fn lone_ampersands_are_read_and_complained_about() {
     let delivery = message.deliveries().next().unwrap();
     assert_eq!(delivery.producer_ref.as_deref(), Some("A & B"));
     assert_eq!(delivery.address.as_deref(), Some("a?b&c"));
-    assert_eq!(sentences(&problems), ["Siri: 2 ampersands stand alone, where &amp; is due"]);
+    assert_eq!(sentences(&problems), ["Siri: 2 ampersands are not escaped as &amp;"]);
 }
 
 #[test]
@@ -283,8 +280,8 @@ fn encodings_other_than_utf_8_are_read_or_refused() {
         .collect();
     assert_eq!(producer(&wide), "Zürich");
     let lie: Vec<u8> = text("UTF-8").chars().map(|it| it as u8).collect();
-    check_refused(lie, ErrorKind::Encoding, "not in UTF-8");
-    check_refused(text("martian"), ErrorKind::Encoding, "martian, which is not known");
+    check_refused(lie, ErrorKind::Encoding, "declared encoding UTF-8");
+    check_refused(text("martian"), ErrorKind::Encoding, "encoding martian is unknown");
     check_refused(b"{\"Siri\": \"Z\xFCrich\"}", ErrorKind::Encoding, "not UTF-8");
 }
 
@@ -297,18 +294,18 @@ fn a_message_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_
         assert!(error.is_err(), "{}", &whole[..cut]);
     }
     let half = &whole[..whole.len() - 20];
-    check_refused(half, ErrorKind::Truncated, "so it was cut off");
-    check_refused(r#"{"Siri": {"ServiceDelivery": {"#, ErrorKind::Truncated, "so it was cut off");
+    check_refused(half, ErrorKind::Truncated, "truncated");
+    check_refused(r#"{"Siri": {"ServiceDelivery": {"#, ErrorKind::Truncated, "truncated");
     check_refused(
         r#"{"Siri": {"ServiceDelivery": {"Status": tru"#,
         ErrorKind::Truncated,
-        "cut off",
+        "truncated",
     );
 }
 
 #[test]
 fn json_that_is_not_well_formed_is_refused_with_its_line() {
-    let words = "not well-formed after line 2";
+    let words = "malformed after line 2";
     check_refused("{\"Siri\":\n{\"a\" 1}}", ErrorKind::Decode, words);
     check_refused("{\"Siri\":\n{\"a\": 1 \"b\": 2}}", ErrorKind::Decode, words);
     check_refused("{\"Siri\":\n{a: 1}}", ErrorKind::Decode, words);

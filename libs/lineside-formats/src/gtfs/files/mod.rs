@@ -65,5 +65,5 @@ impl<R: Read> Read for LimitedReader<R> {
 
 /// Returns the error for a file larger than the limits.
 pub(crate) fn too_large_error() -> Error {
-    Error::new(ErrorKind::TooLarge, "is larger than the limit when inflated")
+    Error::new(ErrorKind::TooLarge, "is larger than the limit when decompressed")
 }

@@ -110,16 +110,19 @@ impl<R: Read + Seek> ZipFiles<R> {
                 // The directory is at the end, so an archive without one was truncated.
                 refused if is_begun && refused.kind() == ErrorKind::NotAZip => Error::new(
                     ErrorKind::Truncated,
-                    "the zip archive breaks off: the list of its files, which ends it, is missing",
+                    "the zip archive is truncated: the directory at its end is missing",
                 ),
                 refused if refused.kind() == ErrorKind::NotAZip => {
-                    Error::new(ErrorKind::NotAZip, "these bytes are no zip archive")
+                    Error::new(ErrorKind::NotAZip, "the bytes are not a zip archive")
                 }
                 refused => refused,
             })?;
         if archive.len() > limits.entries {
-            let detail =
-                format!("the archive has {} entries, more than {}", archive.len(), limits.entries);
+            let detail = format!(
+                "the archive has {} entries; the limit is {}",
+                archive.len(),
+                limits.entries
+            );
             return Err(Error::new(ErrorKind::TooLarge, detail));
         }
         if archive.has_overlapping_files().map_err(|error| error_from_zip(&error))? {
@@ -130,7 +133,7 @@ impl<R: Read + Seek> ZipFiles<R> {
             problems.push(Problem::new(
                 "archive",
                 "duplicate_file",
-                "the archive has several entries of one name",
+                "the archive has several entries with the same name",
             ));
         }
         let entries = choose(&list_entries(&archive), &mut problems)?;
@@ -152,13 +155,13 @@ fn check_zip_start(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
     reader.by_ref().take(LOOK_BYTES).read_to_end(&mut start).map_err(Error::from_io)?;
     reader.rewind().map_err(Error::from_io)?;
     if start.is_empty() {
-        return Err(Error::new(ErrorKind::Empty, "there are no bytes"));
+        return Err(Error::new(ErrorKind::Empty, "the body is empty"));
     }
     if looks_like_html(&start) {
-        return Err(Error::new(ErrorKind::Html, "a web page came instead of a zip"));
+        return Err(Error::new(ErrorKind::Html, "expected a zip archive, but got a web page"));
     }
     if looks_like_gzip(&start) {
-        let detail = "the bytes are compressed with gzip, not a zip archive";
+        let detail = "expected a zip archive, but the bytes are compressed with gzip";
         return Err(Error::new(ErrorKind::NotAZip, detail));
     }
     Ok(start.starts_with(b"PK\x03\x04"))
@@ -208,14 +211,15 @@ fn find_tables(
     let nested: Vec<&str> = directories.keys().copied().collect();
     match directories.pop_first() {
         Some((directory, files)) if directories.is_empty() => {
-            let detail =
-                format!("the tables are in the sub-directory {directory:?} instead of at the top");
+            let detail = format!(
+                "the tables are in the subdirectory {directory:?} instead of at the top level"
+            );
             problems.push(Problem::new("archive", "invalid_input_files_in_subfolder", detail));
             Ok(lowercase_table_names(files))
         }
         Some(_) => {
             let detail = format!(
-                "the archive holds several datasets in sub-directories: {}",
+                "the archive contains several datasets in subdirectories: {}",
                 join_first_names(&nested)
             );
             Err(Error::new(ErrorKind::MissingFile, detail))
@@ -249,8 +253,8 @@ fn find_xml_files(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, 
     }
     let names: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
     let detail = match names.as_slice() {
-        [] => "the archive holds no files".to_owned(),
-        names => format!("the archive holds no XML file, but {}", join_first_names(names)),
+        [] => "the archive contains no files".to_owned(),
+        names => format!("the archive contains no XML file, only {}", join_first_names(names)),
     };
     Err(Error::new(ErrorKind::MissingFile, detail))
 }
@@ -258,16 +262,16 @@ fn find_xml_files(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, 
 fn no_tables_error(paths: &[(String, usize)]) -> Error {
     let names: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
     if names.is_empty() {
-        return Error::new(ErrorKind::Empty, "the archive holds no files");
+        return Error::new(ErrorKind::Empty, "the archive contains no files");
     }
     match names.iter().find(|name| name.to_ascii_lowercase().ends_with(".zip")) {
         Some(inner) => Error::new(
             ErrorKind::MissingFile,
-            format!("the archive holds another archive ({inner}) instead of tables"),
+            format!("the archive contains another archive ({inner}) instead of tables"),
         ),
         None => Error::new(
             ErrorKind::MissingFile,
-            format!("the archive holds no table of GTFS, but {}", join_first_names(&names)),
+            format!("the archive contains no GTFS table, only {}", join_first_names(&names)),
         ),
     }
 }
@@ -340,7 +344,7 @@ impl<R: Read> Read for CountingReader<'_, R> {
 }
 
 fn zip_bomb_error() -> Error {
-    Error::new(ErrorKind::Bomb, "inflates far beyond its compressed size")
+    Error::new(ErrorKind::Bomb, "its decompressed size far exceeds its compressed size")
 }
 
 fn error_from_zip(error: &ZipError) -> Error {
@@ -357,11 +361,10 @@ fn error_from_zip(error: &ZipError) -> Error {
     };
     let detail = match kind {
         _ if matches!(error, ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => {
-            "the zip is encrypted, and nobody can read it without its password: pack it without one"
-                .to_owned()
+            "the zip archive is encrypted; create it without a password".to_owned()
         }
         ErrorKind::NotAZip => format!("the zip archive is damaged: {error}"),
-        _ => format!("the zip cannot be read: {error}"),
+        _ => format!("the zip archive cannot be read: {error}"),
     };
     Error::new(kind, detail)
 }

@@ -63,7 +63,7 @@ impl TimetableLoader {
             self.timezone_name = name.into();
             self.timezone = timezone;
         } else {
-            let detail = "no agency names a known time zone; times are taken as UTC";
+            let detail = "no agency has a known time zone; times are interpreted as UTC";
             self.problems.push(
                 Problem::new("agency.txt", "invalid_timezone", detail)
                     .with_field("agency_timezone"),
@@ -71,7 +71,7 @@ impl TimetableLoader {
         }
         if self.agencies.windows(2).any(|pair| pair[0].timezone != pair[1].timezone) {
             let detail = format!(
-                "agencies name different time zones; {} counts for all",
+                "agencies have different time zones; {} is used for all",
                 self.timezone_name
             );
             let problem = Problem::new("agency.txt", "inconsistent_agency_timezone", detail);

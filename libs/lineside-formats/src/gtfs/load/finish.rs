@@ -15,7 +15,7 @@ impl TimetableLoader {
         if self.strings.is_full() {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                "the dataset holds more distinct text than the limit",
+                "the dataset has more distinct text than the limit",
             ));
         }
         self.index_patterns();

@@ -16,7 +16,7 @@ const HEADWAY_MAX: u32 = 7 * 24 * 3_600;
 /// The largest plausible number of runs of a trip per day: one every 43 seconds around the clock.
 const RUNS_MAX: i64 = 2_000;
 const HEADWAY: CellFault =
-    CellFault { code: "number_out_of_range", detail: "is no headway between a second and a week" };
+    CellFault { code: "number_out_of_range", detail: "is not between 1 second and 1 week" };
 const BACKWARDS: CellFault =
     CellFault { code: "start_and_end_range_out_of_order", detail: "ends before it starts" };
 
@@ -90,7 +90,8 @@ impl TimetableLoader {
                 continue;
             }
             let detail = format!(
-                "the trip runs {runs} times a day, more than {RUNS_MAX}: boards and line pages may leave some of its runs out"
+                "the trip runs {runs} times a day; the limit is {RUNS_MAX}, and departure boards \
+                and line pages may omit some of its runs"
             );
             let Some(first) = rows.first() else { continue };
             let id = self.strings.get(self.trips.rows[first.trip.get()].id);

@@ -105,7 +105,7 @@ mod tests {
             }
             grouping.flush_group(&mut take);
             group_scattered_rows(further, |key, rows| {
-                found.get_mut(&key).expect("a further group has a first one").extend(rows.iter());
+                found.get_mut(&key).expect("a later group follows a first one").extend(rows.iter());
             });
 
             let mut expected: BTreeMap<u32, Vec<u8>> = BTreeMap::new();

@@ -21,7 +21,7 @@ impl TimetableLoader {
                 self.count_table_rows(LOCATIONS, n_features);
                 Ok(())
             }
-            None => Err(Error::new(ErrorKind::Decode, "is no GeoJSON FeatureCollection")
+            None => Err(Error::new(ErrorKind::Decode, "is not a GeoJSON FeatureCollection")
                 .with_file(LOCATIONS)),
         }
     }
@@ -31,7 +31,7 @@ fn error_from_json(error: serde_json::Error) -> Error {
     if error.is_io() {
         Error::from_io(error.into())
     } else {
-        Error::new(ErrorKind::Decode, format!("is no JSON: {error}"))
+        Error::new(ErrorKind::Decode, format!("is not valid JSON: {error}"))
     }
 }
 

@@ -120,14 +120,10 @@ struct TimetableLoader {
     day_span: Option<(i32, i32)>,
 }
 
-const NOT_FOUND: CellFault = CellFault {
-    code: "foreign_key_violation",
-    detail: "names no row of the file that it refers to",
-};
-const TWICE: CellFault = CellFault {
-    code: "duplicate_key",
-    detail: "stands in an earlier row already; the first row counts",
-};
+const NOT_FOUND: CellFault =
+    CellFault { code: "foreign_key_violation", detail: "does not exist in the referenced file" };
+const TWICE: CellFault =
+    CellFault { code: "duplicate_key", detail: "appears in an earlier row; the first row is used" };
 
 impl TimetableLoader {
     fn new() -> TimetableLoader {
@@ -289,5 +285,6 @@ fn require_columns(file: &str, columns: &[(&str, TableColumn)]) -> Result<(), Er
 
 /// Returns the error for a table that has more rows, or more text, than a 32-bit index can address.
 fn too_many_rows_error(file: &str) -> Error {
-    Error::new(ErrorKind::TooLarge, "holds more than fits 32 bits").with_file(file)
+    Error::new(ErrorKind::TooLarge, "has more rows or text than a 32-bit index can address")
+        .with_file(file)
 }

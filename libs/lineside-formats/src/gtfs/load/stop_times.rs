@@ -18,9 +18,11 @@ use crate::{
 };
 
 pub(super) const FILE: &str = "stop_times.txt";
-pub(super) const WITHOUT_STOP: CellFault =
-    CellFault { code: "missing_required_field", detail: "is empty, and no other place is named" };
-const NEGATIVE: CellFault = CellFault { code: "number_out_of_range", detail: "is below zero" };
+pub(super) const WITHOUT_STOP: CellFault = CellFault {
+    code: "missing_required_field",
+    detail: "is empty, and the row has no location or location group",
+};
+const NEGATIVE: CellFault = CellFault { code: "number_out_of_range", detail: "is negative" };
 
 /// The values of a row that the timetable uses.
 #[derive(Clone, Copy, Debug)]
@@ -413,7 +415,7 @@ impl TimetableLoader {
 
 fn report_duplicate_sequence(call: &RawCall, problems: &mut Problems) {
     problems.push_lazily(FILE, "duplicate_key", || {
-        let detail = "stands in an earlier row of the same trip already; the first row counts";
+        let detail = "appears in an earlier row of the same trip; the first row is used";
         let problem = Problem::new(FILE, "duplicate_key", detail).with_line(call.line);
         problem.with_field("stop_sequence").with_value(&call.sequence.to_string())
     });

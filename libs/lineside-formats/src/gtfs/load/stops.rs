@@ -18,17 +18,17 @@ const BOARDING_AREA: u8 = 4;
 
 const NEAR_ORIGIN: CellFault = CellFault {
     code: "point_near_origin",
-    detail: "close to 0,0, where no stop is; the place is left out",
+    detail: "is close to 0,0, where there is no stop; the position is ignored",
 };
 const WITHOUT_LOCATION: CellFault =
     CellFault { code: "stop_without_location", detail: "has no latitude and longitude" };
 const WITHOUT_PARENT: CellFault = CellFault {
     code: "location_without_parent_station",
-    detail: "is of a type that belongs to a station, and names none",
+    detail: "is missing, but the location_type requires a station",
 };
 const PARENT_OF_STATION: CellFault = CellFault {
     code: "station_with_parent_station",
-    detail: "is a station and names one; the parent is left out",
+    detail: "must be empty for a station; it is ignored",
 };
 
 /// A reference to a parent station, resolved when all rows are known.
@@ -130,7 +130,7 @@ impl TimetableLoader {
             if self.stops.rows[found as usize].location_type == wanted {
                 self.stops.rows[naming.child as usize].parent = found;
             } else {
-                let detail = "names a parent of the wrong location_type, which is left out";
+                let detail = "is of the wrong location_type; it is ignored";
                 complain("wrong_parent_location_type", detail, &mut self.problems);
             }
         }

@@ -67,7 +67,7 @@ impl TableWriter for TimetableBuilder {
             && !AFTER.contains(&table)
             && !unindexed_tables::TABLES.contains(&table)
         {
-            let detail = "comes after the stop times, which refer to it";
+            let detail = "was written after stop_times.txt, which refers to it";
             return Err(Error::new(ErrorKind::Decode, detail).with_file(table));
         }
         self.tables.begin_table(table, columns)?;
@@ -89,7 +89,7 @@ impl TableWriter for TimetableBuilder {
     #[inline]
     fn write_stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
         let Some(intake) = &mut self.intake else {
-            let detail = "a stop time comes before its table was begun";
+            let detail = "a stop time was written before its table was begun";
             return Err(Error::new(ErrorKind::MissingFile, detail).with_file(FILE));
         };
         intake.push_stop_time(row);
@@ -237,7 +237,7 @@ impl StopTimeIntake {
     fn skip_excess_row(&mut self) {
         if !self.has_too_many {
             self.has_too_many = true;
-            let detail = "has more rows than the limit; the rest was left out";
+            let detail = "has more rows than the limit; the rest is ignored";
             self.loader.problems.push(Problem::new(FILE, "too_many_rows", detail));
         }
     }

@@ -112,7 +112,7 @@ impl<R: Read> TableReader<R> {
                     .with_file(spec.name))
             }
             NextRecord::End => {
-                problems.push(Problem::new(spec.name, "empty_file", "is empty: not even a header"));
+                problems.push(Problem::new(spec.name, "empty_file", "is empty and has no header"));
                 Ok(None)
             }
         }
@@ -136,7 +136,7 @@ impl<R: Read> TableReader<R> {
                     }
                 }
                 None if required => {
-                    let detail = format!("is not among the columns{}", self.hint);
+                    let detail = format!("is missing from the header{}", self.hint);
                     let problem = Problem::new(self.spec.name, "missing_required_column", detail);
                     problems.push(problem.with_line(1).with_field(field.name));
                 }
@@ -209,7 +209,7 @@ impl<R: Read> TableReader<R> {
                         Problem::new(
                             name,
                             "row_too_long",
-                            "is longer than the limit and was skipped",
+                            "is longer than the limit and is skipped",
                         )
                     };
                     problems.push_lazily(name, "row_too_long", || too_long().with_line(line));
@@ -221,7 +221,7 @@ impl<R: Read> TableReader<R> {
             problems.push(Problem::new(
                 name,
                 "too_many_rows",
-                "has more rows than the limit; the rest was left out",
+                "has more rows than the limit; the rest is ignored",
             ));
             return Ok(false);
         }
@@ -282,7 +282,7 @@ impl<R: Read> TableReader<R> {
         let (n_fields, n_columns) = (row.record.len(), self.header.len());
         if n_fields != n_columns {
             problems.push_lazily(name, "invalid_row_length", || {
-                let detail = format!("has {n_fields} cells where the header has {n_columns}");
+                let detail = format!("has {n_fields} cells, but the header has {n_columns}");
                 Problem::new(name, "invalid_row_length", detail).with_line(row.line_number())
             });
         }
@@ -297,21 +297,21 @@ impl<R: Read> TableReader<R> {
             });
         };
         if self.splitter.is_latin1() {
-            complain("is not UTF-8 and was read as Latin-1", |cell| !cell.is_ascii());
+            complain("is not UTF-8 and is read as Latin-1", |cell| !cell.is_ascii());
         }
         if self.splitter.has_nul_byte() {
-            complain("has a NUL, which is no character of text", |cell| cell.contains('\0'));
+            complain("contains a NUL byte", |cell| cell.contains('\0'));
         }
     }
 }
 
 pub(crate) const MISSING: CellFault =
-    CellFault { code: "missing_required_field", detail: "is empty and must not be" };
+    CellFault { code: "missing_required_field", detail: "is required but empty" };
 
 const ID_TOO_LONG: CellFault =
-    CellFault { code: "id_too_long", detail: "is longer than 1 KiB; the row was skipped" };
+    CellFault { code: "id_too_long", detail: "is longer than 1 KiB; the row is skipped" };
 const TEXT_TOO_LONG: CellFault =
-    CellFault { code: "text_too_long", detail: "is longer than 64 KiB and was cut" };
+    CellFault { code: "text_too_long", detail: "is longer than 64 KiB and is truncated" };
 
 /// Reports the fault of a cell.
 #[cold]
@@ -334,10 +334,10 @@ fn check_table_start(start: &[u8]) -> Result<(), Error> {
     let n_nuls = memchr::memchr_iter(0, look).count();
     // Latin text in UTF-16 is half NULs; a single NUL is a mistake.
     if wide || n_nuls > look.len() / 8 {
-        return Err(Error::new(ErrorKind::Encoding, "is no UTF-8 text, but UTF-16 or binary"));
+        return Err(Error::new(ErrorKind::Encoding, "is UTF-16 or binary, not UTF-8"));
     }
     if looks_like_html(start) {
-        return Err(Error::new(ErrorKind::Html, "is a web page instead of a table"));
+        return Err(Error::new(ErrorKind::Html, "is a web page, not a table"));
     }
     Ok(())
 }
@@ -346,7 +346,7 @@ fn check_table_start(start: &[u8]) -> Result<(), Error> {
 fn separator_hint(record: &CsvRecord<'_>) -> &'static str {
     let only = record.field_bytes(0);
     if record.len() == 1 && (only.contains(&b';') || only.contains(&b'\t')) {
-        "; columns are separated by commas"
+        "; columns must be separated by commas"
     } else {
         ""
     }
@@ -372,7 +372,7 @@ fn read_header(
         if again {
             problems.push(complaint(
                 "duplicated_column",
-                "the header has this column twice; the first counts",
+                "the header has this column twice; the first is used",
             ));
         }
         header.push(field.filter(|_| !again));
@@ -526,10 +526,10 @@ mod tests {
             &["a||north", "||91"],
             &[
                 "stops.txt line 2, stop_lat: not a number: \"north\"",
-                "stops.txt line 2, stop_url: not an absolute http or https address: \"nowhere\"",
-                "stops.txt line 2, location_type: none of the values that the reference lists: \"9\"",
-                "stops.txt line 3, stop_id: is empty and must not be",
-                "stops.txt line 3, stop_lat: outside the range of its kind: \"91\"",
+                "stops.txt line 2, stop_url: not an absolute http or https URL: \"nowhere\"",
+                "stops.txt line 2, location_type: not a value of the GTFS reference: \"9\"",
+                "stops.txt line 3, stop_id: is required but empty",
+                "stops.txt line 3, stop_lat: out of range: \"91\"",
             ],
         );
     }
@@ -540,27 +540,27 @@ mod tests {
             b"stop_id,stop_name,stop_id,\na,b,c,d,e\nf\n",
             &["a|b|", "f||"],
             &[
-                "stops.txt line 1, stop_id: the header has this column twice; the first counts",
+                "stops.txt line 1, stop_id: the header has this column twice; the first is used",
                 "stops.txt line 1, : the header has a column without a name",
-                "stops.txt line 2: has 5 cells where the header has 4",
-                "stops.txt line 3: has 1 cells where the header has 4",
+                "stops.txt line 2: has 5 cells, but the header has 4",
+                "stops.txt line 3: has 1 cells, but the header has 4",
             ],
         );
-        check(b"name\nx\n", &["||"], &["stops.txt line 1, stop_id: is not among the columns"]);
+        check(b"name\nx\n", &["||"], &["stops.txt line 1, stop_id: is missing from the header"]);
         for text in [&b"stop_id;stop_name\n"[..], b"stop_id\tstop_name\n"] {
-            let expected = "is not among the columns; columns are separated by commas";
+            let expected = "is missing from the header; columns must be separated by commas";
             check(text, &[], &[&format!("stops.txt line 1, stop_id: {expected}")]);
         }
-        check(b"", &[], &["stops.txt: is empty: not even a header"]);
+        check(b"", &[], &["stops.txt: is empty and has no header"]);
         check(
             b"stop_id,stop_name\na,b\0c\n",
             &["a|b\0c|"],
-            &["stops.txt line 2: has a NUL, which is no character of text: \"b\\0c\""],
+            &["stops.txt line 2: contains a NUL byte: \"b\\0c\""],
         );
         check(
             b"stop_id,stop_name\na,Orl\xE9ans\n",
             &["a|Orléans|"],
-            &["stops.txt line 2: is not UTF-8 and was read as Latin-1: \"Orléans\""],
+            &["stops.txt line 2: is not UTF-8 and is read as Latin-1: \"Orléans\""],
         );
     }
 

@@ -54,7 +54,7 @@ fn field_range(ends: &[usize], gap: usize, position: usize) -> Option<Range<usiz
 
 impl<'a> CsvRecord<'a> {
     /// Returns the number of fields; a record has at least one.
-    #[expect(clippy::len_without_is_empty, reason = "no record is empty")]
+    #[expect(clippy::len_without_is_empty, reason = "a record has at least one field")]
     pub fn len(&self) -> usize {
         self.ends.len()
     }

@@ -72,5 +72,5 @@ impl<W: Write + Seek> TableWriter for ZipTables<W> {
 }
 
 fn error_from_write(error: io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("the zip cannot be written: {error}"))
+    Error::new(ErrorKind::Io, format!("the zip archive cannot be written: {error}"))
 }

@@ -33,7 +33,7 @@ impl GtfsWriter<'_, '_> {
             &[id, name, url, timezone, lang, "agency_phone", "agency_email"],
         )?;
         if self.publication.timezone.is_none() && !self.publication.has_unread_timezone {
-            let detail = "no frame names a time zone; times are taken as UTC";
+            let detail = "no frame has a time zone; times are interpreted as UTC";
             self.problems.push(Problem::new("publication", "missing_timezone", detail));
         }
         let networks = self.index_networks_by_line();
@@ -114,8 +114,8 @@ impl GtfsWriter<'_, '_> {
         if !url.is_empty() {
             return self.tables.write_incomplete_row(&row, &completed);
         }
-        let detail = "neither the organisation nor the operator or the line has a Url, which GTFS requires; \
-                      the GTFS zip has a stand-in at example.org";
+        let detail = "neither the organisation nor the operator nor the line has a Url, which GTFS \
+            requires; the GTFS zip has a placeholder at example.org";
         // The missing organisation is already reported.
         if !is_unresolved {
             self.report_problem(line.file, "missing_url", detail, record);
@@ -128,7 +128,7 @@ impl GtfsWriter<'_, '_> {
     fn report_bad_url(&mut self, file: u32, code: &'static str, of: TextId, value: &str) {
         let (file, of) = (self.publication.file_name(file), self.resolve_text(of));
         self.problems.push_lazily(file, code, || {
-            let detail = "validators of GTFS refuse it; the GTFS zip does not have it";
+            let detail = "GTFS validators reject it; the GTFS zip omits it";
             Problem::new(file, code, detail).with_record(of).with_value(value)
         });
     }

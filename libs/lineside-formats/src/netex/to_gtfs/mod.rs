@@ -150,7 +150,7 @@ impl<'p> GtfsWriter<'p, '_> {
         let (file, of, to) =
             (self.publication.file_name(file), self.resolve_text(of), self.resolve_text(to));
         self.problems.push_lazily(file, "unresolved_for_timetable", || {
-            let detail = "refers to something that is in no file";
+            let detail = "refers to an object that is in no file";
             let problem = Problem::new(file, "unresolved_for_timetable", detail).with_record(of);
             problem.with_field(field).with_value(to)
         });

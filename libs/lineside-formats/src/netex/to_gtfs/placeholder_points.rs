@@ -76,13 +76,14 @@ impl PlaceholderPoint {
     pub(super) fn problem_detail(self) -> &'static str {
         match self {
             PlaceholderPoint::Neighbour(_) => {
-                "no file says where it is; the GTFS zip has it where a stop next to it is"
+                "no file has its position; the GTFS zip has the position of a neighbouring stop"
             }
             PlaceholderPoint::Middle(_) => {
-                "no file says where it or a stop next to it is; the GTFS zip has it in the middle of all stops"
+                "no file has the position of it or a neighbouring stop; the GTFS zip has the \
+                center of all stops"
             }
             PlaceholderPoint::City(_) => {
-                "no file says where any stop is; the GTFS zip has it in the city of the time zone"
+                "no file has the position of any stop; the GTFS zip has the city of the time zone"
             }
         }
     }

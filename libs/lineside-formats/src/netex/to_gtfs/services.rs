@@ -118,7 +118,7 @@ impl<'p> JourneyServices<'p> {
             return Ok(service);
         }
         let detail = format!(
-            "the days of its journeys take more than the {} bytes of memory that its records leave",
+            "the service days of the journeys need more than the remaining {} bytes of memory",
             self.publication.bytes_left
         );
         Err(Error::new(ErrorKind::TooLarge, detail))
@@ -424,7 +424,7 @@ impl GtfsWriter<'_, '_> {
             n_exceptions += exceptions.len() as u64;
             if n_exceptions > PublicationLimits::EXCEPTIONS {
                 let detail = format!(
-                    "its calendars name more than {} days one by one",
+                    "the calendars list more than {} individual days",
                     PublicationLimits::EXCEPTIONS
                 );
                 return Err(Error::new(ErrorKind::TooLarge, detail));

@@ -69,7 +69,7 @@ impl GtfsWriter<'_, '_> {
             places.iter().map(|place| place.parent).filter(is_known).collect();
         for place in places {
             if groups.contains(&place.id) && !stations.contains(&place.id) {
-                let why = "GTFS has no stations that consist of stations";
+                let why = "GTFS has no nested stations";
                 self.losses.record_dropped("StopPlace", why, Some(self.resolve_text(place.id)));
                 continue;
             }
@@ -77,7 +77,7 @@ impl GtfsWriter<'_, '_> {
                 self.report_problem(
                     place.file,
                     "duplicate_in_timetable",
-                    "stands there twice; the first counts",
+                    "appears twice; the first is used",
                     place.id,
                 );
                 continue;
@@ -103,7 +103,7 @@ impl GtfsWriter<'_, '_> {
     /// Reports a stop for which no name was found.
     fn report_missing_name(&mut self, file: u32, name: TextId, id: TextId) {
         if name == TextId::EMPTY {
-            let detail = "has no name, nor has what is there; its id stands for it";
+            let detail = "has no name, and neither have its parts; its id is used instead";
             self.report_problem(file, "missing_name", detail, id);
         }
     }
@@ -120,7 +120,7 @@ impl GtfsWriter<'_, '_> {
                 self.report_problem(
                     quay.file,
                     "duplicate_in_timetable",
-                    "stands there twice; the first counts",
+                    "appears twice; the first is used",
                     quay.id,
                 );
                 continue;
@@ -160,7 +160,7 @@ impl GtfsWriter<'_, '_> {
         let points = super::index_by_id(&publication.stop_points, |point| point.id);
         for assignment in &publication.stop_assignments {
             if self.stop_of.contains_key(&assignment.stop_point) {
-                let why = "GTFS has one place for a stop; the first counts";
+                let why = "GTFS has one position per stop; the first is used";
                 let id = self.resolve_text(assignment.stop_point);
                 self.losses.record_dropped("PassengerStopAssignment", why, Some(id));
                 continue;
@@ -255,7 +255,7 @@ impl GtfsWriter<'_, '_> {
         if place.is_none() {
             self.losses.record_dropped(
                 "ScheduledStopPoint",
-                "no file says where it is",
+                "no file has its position",
                 Some(self.resolve_text(id)),
             );
         }

@@ -41,14 +41,14 @@ impl GtfsWriter<'_, '_> {
             self.tables.check_cancelled()?;
             let id = self.resolve_text(journey.id);
             if journey.is_cancelled {
-                self.losses.record_dropped("ServiceJourney", "is planned not to run", Some(id));
+                self.losses.record_dropped("ServiceJourney", "is planned as cancelled", Some(id));
             } else if let Err(fault) =
                 calls::read_calls(publication, &self.index, journey, &mut calls)
             {
                 self.report_calls_fault(journey, fault);
             } else if let Some(line) = self.line_for_journey(journey) {
                 if !ids.insert(journey.id) {
-                    let detail = "stands there twice; the first counts";
+                    let detail = "appears twice; the first is used";
                     self.report_problem(journey.file, "duplicate_in_timetable", detail, journey.id);
                 } else if let Some(service) = services.service_for_journey(journey)? {
                     let headsign = self.first_headsign(journey, &calls);
@@ -57,7 +57,8 @@ impl GtfsWriter<'_, '_> {
                     self.report_no_service_days(journey, services);
                 }
             } else {
-                let why = "names no line that is in the files, nor do its pattern and route";
+                let why =
+                    "names no line that is in the files, and neither do its pattern and route";
                 self.report_problem(journey.file, "journey_without_line", why, journey.id);
                 self.losses.record_dropped("ServiceJourney", why, Some(id));
             }
@@ -75,23 +76,23 @@ impl GtfsWriter<'_, '_> {
                     id,
                     journey.pattern,
                 );
-                ("", "no file has its pattern")
+                ("", "its pattern is in no file")
             }
-            JourneyFault::UnknownPoint => {
-                ("unmatched_passing_time", "has a time at a point that its pattern does not have")
-            }
+            JourneyFault::UnknownPoint => (
+                "unmatched_passing_time",
+                "has a passing time for a point that is not in its pattern",
+            ),
             // The unreadable times are already reported.
-            JourneyFault::UnreadTimes => ("", "has times that cannot be read"),
+            JourneyFault::UnreadTimes => ("", "has invalid times"),
             JourneyFault::NoTimes => {
                 ("journey_without_times", "has no times, or none at its first or last call")
             }
-            JourneyFault::Windows => {
-                ("journey_of_windows", "its times are windows, which is not translated")
-            }
-            JourneyFault::DayBefore => {
-                ("journey_of_the_day_before", "begins on the day before, which GTFS cannot say")
-            }
-            JourneyFault::TooLong => ("too_many_calls", "has more calls than are taken"),
+            JourneyFault::Windows => ("journey_of_windows", "time windows are not converted"),
+            JourneyFault::DayBefore => (
+                "journey_of_the_day_before",
+                "begins on the previous day, which GTFS cannot express",
+            ),
+            JourneyFault::TooLong => ("too_many_calls", "has more calls than the limit"),
         };
         if !code.is_empty() {
             self.report_problem(journey.file, code, why, id);
@@ -102,7 +103,7 @@ impl GtfsWriter<'_, '_> {
 
     /// Reports why a journey runs on no day.
     fn report_no_service_days(&mut self, journey: &ServiceJourney, services: &JourneyServices<'_>) {
-        let mut why = "runs on no day that is in the files";
+        let mut why = "has no service days in the files";
         let day_types = self.publication.references_in(&journey.day_types);
         match day_types.iter().find(|&&id| !services.has_day_type(id)) {
             Some(&day_type) => {
@@ -110,7 +111,7 @@ impl GtfsWriter<'_, '_> {
             }
             // The unreadable day is already reported.
             None if services.has_unread_day(journey) => {
-                why = "runs on no day that can be read";
+                why = "has no valid service days";
             }
             None => self.report_problem(journey.file, "journey_without_days", why, journey.id),
         }
@@ -187,7 +188,7 @@ impl GtfsWriter<'_, '_> {
             n += calls.len() as u64;
             if n > PublicationLimits::CALLS_IN_ALL {
                 let detail = format!(
-                    "its journeys have more than {} calls",
+                    "the journeys have more than {} calls",
                     PublicationLimits::CALLS_IN_ALL
                 );
                 return Err(Error::new(ErrorKind::TooLarge, detail));

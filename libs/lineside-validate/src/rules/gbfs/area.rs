@@ -34,7 +34,7 @@ fn count_points(polygon: &Polygon) -> usize {
 fn parse_polygons(area: &Value) -> Result<Vec<Polygon>, String> {
     match area["type"].as_str() {
         Some("MultiPolygon") => {}
-        Some(other) => return Err(format!("a MultiPolygon is expected, not {other:?}")),
+        Some(other) => return Err(format!("expected a MultiPolygon, not {other:?}")),
         None => return Err("it has no `type`".to_owned()),
     }
     let Some(polygons) = area["coordinates"].as_array() else {
