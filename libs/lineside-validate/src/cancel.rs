@@ -191,7 +191,7 @@ pub(crate) struct CancellableReader<'a> {
 impl Read for CancellableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_cancelled() {
-            return Err(io::Error::other("the look was stopped"));
+            return Err(io::Error::other("the run was cancelled"));
         }
         self.file.read(buffer)
     }

@@ -74,7 +74,7 @@ impl ColumnCells {
                 numbers.extend_from_slice(more)
             }
             // Both columns have the same field, so this cannot happen.
-            (ours, more) => debug_assert!(false, "{more:?} cannot follow {ours:?}"),
+            (ours, more) => debug_assert!(false, "{more:?} cannot be appended to {ours:?}"),
         }
     }
 

@@ -4,7 +4,7 @@ use lineside_formats::gtfs::fields::{FILES, FileSpec};
 
 /// A file of the reference, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each is the file of its name")]
+#[expect(missing_docs, reason = "each variant is named after its file")]
 pub enum GtfsFile {
     Agency,
     Stops,

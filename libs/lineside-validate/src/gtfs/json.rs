@@ -160,7 +160,7 @@ fn find_duplicate_name(object: &[(String, JsonValue)]) -> Option<String> {
 impl JsonSeed<'_> {
     fn duplicate_error<E: Error>(self, name: String) -> E {
         *self.0.borrow_mut() = Some(name);
-        E::custom("a name stands in an object twice")
+        E::custom("a name appears twice in an object")
     }
 }
 

@@ -232,7 +232,11 @@ mod tests {
                 assert_eq!(ids, [id]);
             }
             let unknown = notices.get("unknown_file").map_or(0, |found| found.total);
-            assert_eq!(unknown, u64::from(id == "small"), "the other one is not looked at");
+            assert_eq!(
+                unknown,
+                u64::from(id == "small"),
+                "the notices of the other zip are not reported"
+            );
         }
     }
 

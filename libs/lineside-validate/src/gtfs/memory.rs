@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(
             memory("levels.txt", text),
             Some(text.len() as u64 + 4 * 104),
-            "one after the other"
+            "one thread reads the rows"
         );
     }
 
@@ -182,6 +182,6 @@ mod tests {
         assert_eq!(memory("locations.geojson", "{}"), Some(64));
         assert_eq!(memory("about.pdf", "x"), None);
         let there = estimate_memory(&TextSource::default(), "stops.txt", 9).unwrap();
-        assert_eq!(there, None, "it is not there");
+        assert_eq!(there, None, "the file does not exist");
     }
 }

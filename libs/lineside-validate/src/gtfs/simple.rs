@@ -63,17 +63,17 @@ const fn meaning(field: &str) -> &'static str {
     match field.as_bytes() {
         b"filename" => "The file.",
         b"csvRowNumber" => "The line of the row, counted from 1 with the header.",
-        b"rowNumber" => "The line at which reading ended.",
+        b"rowNumber" => "The line after which no rows were read.",
         b"lineIndex" => "The line on which the row begins, counted from 1 with the header.",
         b"fieldName" => "The column.",
-        b"fieldValue" => "What stands there.",
-        b"fieldType" => "Which numbers the column takes.",
+        b"fieldValue" => "The value of the cell.",
+        b"fieldType" => "The allowed range of numbers.",
         b"index" => "The position of the column, counted from 1.",
-        b"firstIndex" => "The position where the name stands first, counted from 1.",
-        b"secondIndex" => "The position where it stands again.",
-        b"rowLength" => "How many cells the row has.",
-        b"headerCount" => "How many columns the header has.",
-        b"message" => "What went wrong, in words.",
+        b"firstIndex" => "The first position of the name, counted from 1.",
+        b"secondIndex" => "The second position of the name, counted from 1.",
+        b"rowLength" => "The number of cells in the row.",
+        b"headerCount" => "The number of columns in the header.",
+        b"message" => "A description of the fault.",
         _ => "",
     }
 }
@@ -94,8 +94,8 @@ pub(crate) fn report_field(
     });
 }
 
-pub(super) const NESTED: &str =
-    "A file of GTFS lies in a sub-directory, where readers do not look; move it to the top.";
+pub(super) const NESTED: &str = "The GTFS files are in a subdirectory, where most readers do not find them; move them to the \
+    top level.";
 
 /// Returns true if a number is one of the reference's route types. The extended types, which only
 /// some readers know, are not.

@@ -173,7 +173,7 @@ impl GtfsTable {
     pub fn text_column(&self, field: &str) -> TextColumn<'_> {
         debug_assert!(
             self.column_holds(field, is_text_kind),
-            "{} has no text {field}",
+            "{} has no text column {field}",
             self.spec.name
         );
         TextColumn::from_column(self.find_column(field))
@@ -183,7 +183,7 @@ impl GtfsTable {
     pub fn number_column(&self, field: &str) -> NumberColumn<'_> {
         debug_assert!(
             self.column_holds(field, is_number_kind),
-            "{} has no number {field}",
+            "{} has no number column {field}",
             self.spec.name
         );
         NumberColumn::from_column(self.find_column(field))
@@ -193,7 +193,7 @@ impl GtfsTable {
     pub fn float_column(&self, field: &str) -> FloatColumn<'_> {
         debug_assert!(
             self.column_holds(field, is_float_kind),
-            "{} has no float {field}",
+            "{} has no float column {field}",
             self.spec.name
         );
         FloatColumn::from_column(self.find_column(field))

@@ -68,27 +68,27 @@ macro_rules! kinds {
 const FILE: (&str, &str) = ("filename", "The file.");
 const ID: (&str, &str) = ("featureId", "The feature's id.");
 const INDEX: (&str, &str) = ("featureIndex", "The feature's position in the file, from 0.");
-const GEOMETRY: (&str, &str) = ("geometryType", "The type of its geometry.");
-const MESSAGE: (&str, &str) = ("message", "What went wrong, in words.");
+const GEOMETRY: (&str, &str) = ("geometryType", "The type of the geometry.");
+const MESSAGE: (&str, &str) = ("message", "A description of the fault.");
 
 kinds! {
     MALFORMED "malformed_json" Error &[FILE, MESSAGE];
     TWICE "geo_json_duplicated_element" Error
-        &[FILE, ("duplicatedElement", "The name that stands in an object twice.")];
+        &[FILE, ("duplicatedElement", "The name that appears twice in an object.")];
     UNKNOWN "geo_json_unknown_element" Info
-        &[FILE, ("unknownElement", "The name that GTFS does not know.")];
+        &[FILE, ("unknownElement", "The name that GTFS does not define.")];
     NO_COLLECTION "unsupported_geo_json_type" Error
-        &[("geoJsonType", "The type that stands there."), MESSAGE];
+        &[("geoJsonType", "The type in the file."), MESSAGE];
     MISSING "missing_required_element" Error
-        &[INDEX, ID, ("missingElement", "What is missing, by its path in the file.")];
+        &[INDEX, ID, ("missingElement", "The path of the missing element.")];
     NO_FEATURE "unsupported_feature_type" Error
-        &[INDEX, ID, ("featureType", "The type that stands there.")];
+        &[INDEX, ID, ("featureType", "The type in the file.")];
     NO_AREA "unsupported_geometry_type" Error &[INDEX, ID, GEOMETRY];
     INVALID "invalid_geometry" Error &[ID, INDEX, GEOMETRY, MESSAGE];
     AGAIN "duplicate_geo_json_key" Error &[
         ID,
         ("firstIndex", "The position of the first feature with this id, from 0."),
-        ("secondIndex", "The position of the other one."),
+        ("secondIndex", "The position of the second feature with this id, from 0."),
     ];
 }
 
@@ -146,7 +146,7 @@ fn report_malformed(message: &str, out: &mut Notices) {
 /// Returns the features of the collection; `None` if the file is not a collection.
 fn feature_collection<'a>(json: &'a JsonValue, out: &mut Notices) -> Option<&'a [JsonValue]> {
     let Some(members) = json.as_object() else {
-        report_malformed("an object was expected", out);
+        report_malformed("expected an object", out);
         return None;
     };
     report_unknown_members(members, &["type", "features"], out);
@@ -161,7 +161,7 @@ fn feature_collection<'a>(json: &'a JsonValue, out: &mut Notices) -> Option<&'a 
     };
     if type_ != "FeatureCollection" {
         out.add_notice(&NO_COLLECTION, |sample| {
-            sample.set_field("message", "the file has to be a FeatureCollection");
+            sample.set_field("message", "the file must be a FeatureCollection");
             sample.set_field("geoJsonType", type_);
         });
         return None;
@@ -293,7 +293,8 @@ impl ZoneFeature<'_> {
         };
         let wrong = match polygons {
             None => {
-                "a ring is no list of at least four points of which the last is the first".into()
+                "every ring must be a list of at least four points and end with its first point"
+                    .into()
             }
             Some(polygons) => match find_area_fault(&polygons, steps) {
                 Ok(Some(fault)) => fault,

@@ -93,7 +93,7 @@ pub fn run_rules<S: ?Sized + Sync, F: Sync>(
 
 /// Returns an error for each kind whose total is only a lower bound.
 fn limit_errors(notices: &Notices) -> Vec<SystemError> {
-    let message = "there may be more than is counted: looking further would take too much";
+    let message = "the count is a lower bound, because the rule reached its limit of steps";
     let codes = notices.incomplete_codes();
     codes.map(|rule| SystemError { rule, message: message.to_owned() }).collect()
 }

@@ -70,9 +70,9 @@ fn find_hole_fault(
 fn find_corner_fault(ring: &LineString<f64>) -> Option<&'static str> {
     let n_edges = ring.0.windows(2).filter(|ends| ends[0] != ends[1]).count();
     if ring.0.iter().any(|corner| !corner.x.is_finite() || !corner.y.is_finite()) {
-        Some("has a corner that is nowhere")
+        Some("has a corner with invalid coordinates")
     } else if n_edges < EDGES_MIN {
-        Some("has less than three corners")
+        Some("has fewer than three corners")
     } else {
         None
     }

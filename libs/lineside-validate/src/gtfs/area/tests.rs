@@ -130,7 +130,7 @@ fn corners_that_are_nowhere_and_areas_of_nothing_are_no_trouble() {
     let steps = || StepBudget::new(PLENTY, ALWAYS);
     for x in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
         let odd = vec![vec![square(x)]];
-        let fault = "the outer ring has a corner that is nowhere";
+        let fault = "the outer ring has a corner with invalid coordinates";
         let said = find_area_fault(&odd, &mut steps()).unwrap();
         assert_eq!(said.as_deref() == Some(fault), x.is_infinite(), "{said:?}");
         let (odd, sound) = (area(&odd), area(&[vec![square(0.0)]]));

@@ -35,26 +35,26 @@ fn parse_polygons(area: &Value) -> Result<Vec<Polygon>, String> {
     match area["type"].as_str() {
         Some("MultiPolygon") => {}
         Some(other) => return Err(format!("expected a MultiPolygon, not {other:?}")),
-        None => return Err("it has no `type`".to_owned()),
+        None => return Err("the object has no `type`".to_owned()),
     }
     let Some(polygons) = area["coordinates"].as_array() else {
-        return Err("it has no list `coordinates`".to_owned());
+        return Err("the object has no list `coordinates`".to_owned());
     };
     polygons.iter().map(parse_polygon).collect()
 }
 
 fn parse_polygon(polygon: &Value) -> Result<Polygon, String> {
-    let rings = polygon.as_array().ok_or("a polygon is no list of rings")?;
+    let rings = polygon.as_array().ok_or("a polygon is not a list of rings")?;
     let mut rings = rings.iter().map(parse_ring).collect::<Result<Vec<_>, _>>()?.into_iter();
     let outer = rings.next().ok_or("a polygon has no ring")?;
     Ok(Polygon::new(outer, rings.collect()))
 }
 
 fn parse_ring(ring: &Value) -> Result<LineString, String> {
-    let points = ring.as_array().ok_or("a ring is no list of points")?;
+    let points = ring.as_array().ok_or("a ring is not a list of points")?;
     let points = points.iter().map(parse_point).collect::<Result<Vec<_>, _>>()?;
     if points.len() < RING_POINTS_MIN {
-        return Err(format!("a ring of {} points", points.len()));
+        return Err(format!("a ring has only {} points", points.len()));
     }
     if points.first() != points.last() {
         return Err("a ring does not end where it begins".to_owned());
@@ -65,10 +65,10 @@ fn parse_ring(ring: &Value) -> Result<LineString, String> {
 fn parse_point(point: &Value) -> Result<Coord, String> {
     let number = |at: usize| point.get(at).and_then(Value::as_f64);
     let (Some(x), Some(y)) = (number(0), number(1)) else {
-        return Err("a point is no longitude and latitude".to_owned());
+        return Err("a point is not a longitude and a latitude".to_owned());
     };
     if x.abs() > 180.0 || y.abs() > 90.0 {
-        return Err(format!("longitude {x}, latitude {y} is no place on Earth"));
+        return Err(format!("longitude {x}, latitude {y} is out of range"));
     }
     Ok(Coord { x, y })
 }

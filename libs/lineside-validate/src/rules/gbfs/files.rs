@@ -113,9 +113,9 @@ fn check_required_files(system: &SystemFiles<'_>, version: SpecVersion, out: &mu
     let vehicles = if version < SpecVersion::V3_0 { "free_bike_status" } else { "vehicle_status" };
     let (information, status) = ("station_information", "station_status");
     match (has_file(system, information), has_file(system, status)) {
-        (true, _) => ask(status, "station_information.json is there"),
-        (false, true) => ask(information, "station_status.json is there"),
-        (false, false) => ask(vehicles, "there are no stations"),
+        (true, _) => ask(status, "station_information.json exists"),
+        (false, true) => ask(information, "station_status.json exists"),
+        (false, false) => ask(vehicles, "the system has no stations"),
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) fn check_files_made_necessary(
     ] {
         let Some(&is_own) = known.named.get(&of) else { continue };
         if !has_file(system, name) && (is_own || !is_missing_in_first_language(system, name)) {
-            report_missing_file(system, name, &format!("files name {what}"), out);
+            report_missing_file(system, name, &format!("other files refer to {what}"), out);
         }
     }
     let Some(programs) = &known.programs else { return };
@@ -157,7 +157,7 @@ pub(super) fn check_files_made_necessary(
             out.add_notice(&kinds::MISSING_FIELD, |sample| {
                 sample.set_field("filename", system.display_name("system_information"));
                 sample.set_field("path", format!("/data/rental_apps/{platform}/store_uri"));
-                sample.set_field("because", format!("there are rental_uris for {platform}"));
+                sample.set_field("because", format!("rental_uris has {platform}"));
             });
         }
     }

@@ -4,13 +4,14 @@ use super::super::Field;
 
 const FILE: Field = (
     "filename",
-    "The file; one in a further language has that before its name, as `fr/system_information.json`.",
+    "The file; the name of a file in another language begins with the language, as in \
+    `fr/system_information.json`.",
 );
-const PATH: Field = ("path", "Its place in the file, as a JSON pointer.");
+const PATH: Field = ("path", "The JSON pointer to the position in the file.");
 const VALUE: Field = ("value", "The value.");
 const EXPECTED: Field = ("expected", "The allowed values.");
-const REASON: Field = ("reason", "What is wrong, in words.");
-const BECAUSE: Field = ("because", "What asks for it, where it need not be there always.");
+const REASON: Field = ("reason", "A description of the fault.");
+const BECAUSE: Field = ("because", "The condition that requires it, if it is not always required.");
 
 kinds! {
     MALFORMED_JSON "malformed_json" Error [FILE, REASON];
@@ -42,7 +43,7 @@ kinds! {
     INVALID_AREA "invalid_area" Error [FILE, PATH, REASON];
     CROSSING_AREA "self_crossing_area" Warning [FILE, PATH, REASON];
     CONFLICTING_FIELDS "conflicting_fields" Error [
-        FILE, PATH, ("fields", "The fields of which one only may be there.")
+        FILE, PATH, ("fields", "The fields that exclude each other.")
     ];
 
     DUPLICATE_ID "duplicate_id" Error [FILE, PATH, VALUE];
@@ -55,27 +56,27 @@ kinds! {
     ];
 
     COUNT_UNLIKE_SUM "count_unlike_sum" Warning [
-        FILE, PATH, ("count", "The count in the file."), ("sum", "The total of its parts.")
+        FILE, PATH, ("count", "The count in the file."), ("sum", "The sum of the parts.")
     ];
     OVER_CAPACITY "station_over_capacity" Warning [
-        FILE, PATH, ("count", "The vehicles that are there."), ("capacity", "The capacity of the station.")
+        FILE, PATH, ("count", "The number of vehicles at the station."), ("capacity", "The capacity of the station.")
     ];
     NOT_INSTALLED "renting_while_not_installed" Warning [FILE, PATH];
     NEAR_ORIGIN "point_near_origin" Error [FILE, PATH, ("lat", "The latitude."), ("lon", "The longitude.")];
     FAR_AWAY "point_far_from_system" Warning [
         FILE, PATH, ("lat", "The latitude."), ("lon", "The longitude."),
-        ("distanceKm", "How far it is from the middle of the system, in kilometers.")
+        ("distanceKm", "The distance from the center of the system, in kilometers.")
     ];
     KEPT_ID "vehicle_id_kept_after_move" Warning [
-        FILE, PATH, VALUE, ("distance", "How far the vehicle is from where it was, in meters.")
+        FILE, PATH, VALUE, ("distance", "The distance from the previous position, in meters.")
     ];
     OUT_OF_ORDER "times_out_of_order" Error [
-        FILE, PATH, ("start", "When it begins."), ("end", "When it ends.")
+        FILE, PATH, ("start", "The start."), ("end", "The end.")
     ];
     IN_FUTURE "time_in_future" Warning [
-        FILE, PATH, VALUE, ("ahead", "How far it is ahead of the clock, in seconds.")
+        FILE, PATH, VALUE, ("ahead", "The difference from the current time, in seconds.")
     ];
     OUTDATED "outdated_file" Warning [
-        FILE, ("age", "How old the file is, in seconds."), ("ttl", "How long it is good by its own word, in seconds.")
+        FILE, ("age", "The age of the file, in seconds."), ("ttl", "The `ttl` of the file, in seconds.")
     ];
 }

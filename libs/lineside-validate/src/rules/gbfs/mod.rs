@@ -163,7 +163,10 @@ fn check_file(look: &mut FileCheck<'_>, data: &FieldNode, body: &[u8], before: O
         look.report_here(&kinds::MALFORMED_JSON, |sample| _ = sample.set_field("reason", reason));
     };
     if body.len() > FILE_BYTES_MAX {
-        malformed(look, format!("more than {FILE_BYTES_MAX} bytes: it is not looked at"));
+        malformed(
+            look,
+            format!("the file is larger than {FILE_BYTES_MAX} bytes and is not checked"),
+        );
         return;
     }
     match serde_json::from_slice(body) {
@@ -333,9 +336,17 @@ mod tests {
             notices.get("outdated_file").and_then(|found| found.samples[0]["age"].as_i64())
         };
         assert_eq!(ages(NOW - 3_600, &[]), Some(3_600));
-        assert_eq!(ages(NOW - 3_600, &[("station_status", NOW - 3_590)]), None, "it was fresh");
+        assert_eq!(
+            ages(NOW - 3_600, &[("station_status", NOW - 3_590)]),
+            None,
+            "the file was fresh when it was received"
+        );
         assert_eq!(ages(NOW - 9_000, &[("station_status", NOW - 3_600)]), Some(5_400));
-        assert_eq!(ages(NOW - 3_600, &[("vehicle_status", 0)]), Some(3_600), "another file");
+        assert_eq!(
+            ages(NOW - 3_600, &[("vehicle_status", 0)]),
+            Some(3_600),
+            "the time is of another file"
+        );
         assert_eq!(ages(NOW - 3_600, &[("station_status", i64::MAX)]), Some(3_600));
     }
 
@@ -360,7 +371,7 @@ mod tests {
         };
         assert!(!look(u32::MAX));
         let all = asked.get();
-        assert!(all > 8, "within files, too: {all}");
+        assert!(all > 8, "the cancel check runs within files, too: {all}");
         assert!((0..all).all(look));
     }
 }

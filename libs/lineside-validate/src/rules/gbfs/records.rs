@@ -91,7 +91,7 @@ fn check_system(look: &mut FileCheck<'_>, document: &Value) {
                 && data.get(url).is_some()
                 && data.get(day).is_none()
             {
-                look.report_missing(day, &format!("{url} is there"));
+                look.report_missing(day, &format!("{url} is present"));
             }
         }
         if look.version >= SpecVersion::V3_0 {
@@ -241,7 +241,7 @@ fn check_station_state(look: &mut FileCheck<'_>, record: &Value) {
     let has_types =
         look.version >= SpecVersion::V2_1 && look.known.has_file_read(RecordIdKind::VehicleType);
     if has_types && record.get("vehicle_types_available").is_none() {
-        look.report_missing("vehicle_types_available", "vehicle_types.json is there");
+        look.report_missing("vehicle_types_available", "vehicle_types.json exists");
     }
 }
 
@@ -288,13 +288,13 @@ fn check_vehicle(look: &mut FileCheck<'_>, record: &Value, middle: Option<(f64, 
     }
     match (has("lat"), has("lon")) {
         (true, true) => {}
-        (true, false) => look.report_missing("lon", "lat is there"),
-        (false, true) => look.report_missing("lat", "lon is there"),
+        (true, false) => look.report_missing("lon", "lat is present"),
+        (false, true) => look.report_missing("lat", "lon is present"),
         (false, false) if has("station_id") => {}
-        (false, false) => look.report_missing("lat", "the vehicle is at no station"),
+        (false, false) => look.report_missing("lat", "the vehicle has no station_id"),
     }
     if look.known.has_file_read(RecordIdKind::VehicleType) && !has("vehicle_type_id") {
-        look.report_missing("vehicle_type_id", "vehicle_types.json is there");
+        look.report_missing("vehicle_type_id", "vehicle_types.json exists");
     }
     let has_motor =
         record["vehicle_type_id"].as_str().is_some_and(|id| look.known.motors.contains(id));

@@ -30,7 +30,7 @@ fn find_type_fault(is: FieldType, value: &Value, version: SpecVersion) -> Option
             (value.is_object(), "an object")
         }
         FieldType::List(_) | FieldType::Texts | FieldType::Urls => (value.is_array(), "a list"),
-        FieldType::Whole(..) => (is_whole_number(value), "a whole number"),
+        FieldType::Whole(..) => (is_whole_number(value), "an integer"),
         FieldType::Number(..) => (value.is_number(), "a number"),
         FieldType::Flag if version < SpecVersion::V2_0 => {
             (is_number_flag(value, version), "0 or 1")
@@ -39,7 +39,7 @@ fn find_type_fault(is: FieldType, value: &Value, version: SpecVersion) -> Option
         FieldType::Instant if version < SpecVersion::V3_0 => {
             (value.is_number(), "seconds since 1970")
         }
-        _ => (value.is_string(), "a text"),
+        _ => (value.is_string(), "a string"),
     };
     if fits { None } else { some_fault(&kinds::UNEXPECTED_TYPE, expected) }
 }

@@ -2,7 +2,7 @@
 
 /// A version, from the oldest to the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the number says it")]
+#[expect(missing_docs, reason = "the variant names are the version numbers")]
 pub enum SpecVersion {
     V1_0,
     V1_1,

@@ -166,7 +166,7 @@ mod tests {
             let index = if row % 1_000 == 7 { "x" } else { "1" };
             file += &format!("{row},{index}\n");
         }
-        assert!(file.len() > 4 << 20, "it is read by several threads");
+        assert!(file.len() > 4 << 20, "the file is large enough for several threads");
         for threads in [1, 3] {
             let found = of_levels(file.as_str(), threads).unwrap();
             assert_eq!((found.lack, found.rows), (MissingPart::Rows, 600), "{threads}");

@@ -242,7 +242,10 @@ mod tests {
                 assert!(looked.unwrap().is_none(), "{name}");
                 // Each rule checks the token once more and ends.
                 let more = stop.asked() - stopped_at;
-                assert!(more < 300, "{name}: asked {more} times after it was stopped");
+                assert!(
+                    more < 300,
+                    "{name}: checked the token {more} times after it was cancelled"
+                );
             }
         }
         // The second schedule checks each of two zones, and their overlap.

@@ -20,11 +20,8 @@ use crate::{
 
 pub(super) static KINDS: &[&NoticeKind] = &[&UNUSABLE_STOP];
 
-static UNUSABLE_STOP: NoticeKind = error_kind(
-    "E010",
-    &[STOP, ("locationType", "What the location is instead.")],
-    include_str!("E010.md"),
-);
+static UNUSABLE_STOP: NoticeKind =
+    error_kind("E010", &[STOP, ("locationType", "The location type.")], include_str!("E010.md"));
 
 /// The distance in meters that vehicles may be outside the schedule's area: a mile.
 const AREA_MARGIN_M: f64 = 1_609.0;

@@ -158,10 +158,10 @@ mod tests {
             let whole = CancelToken::default();
             assert_eq!(read(&whole), Some(5_000));
             let asks = whole.asked();
-            assert!(asks > 5, "it is asked as rows go by: {asks}");
+            assert!(asks > 5, "the token is checked between rows: {asks}");
             for at in [1, asks / 2, asks - 1] {
                 let stop = CancelToken::after(at);
-                assert_eq!(read(&stop), None, "stopped at {at} of {asks}");
+                assert_eq!(read(&stop), None, "cancelled at check {at} of {asks}");
                 assert!(stop.asked() <= at + 3, "{} of {at}", stop.asked());
             }
         }

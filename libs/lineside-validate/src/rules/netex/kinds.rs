@@ -5,20 +5,20 @@ use super::super::Field;
 const FILE: Field = ("filename", "The file.");
 const ELEMENT: Field = ("element", "The kind of object.");
 const ID: Field = ("id", "The id of the object.");
-const CHILD: Field = ("missing", "What it lacks.");
-const CALL: Field = ("call", "Which call of the journey it is, from 1.");
+const CHILD: Field = ("missing", "The missing part.");
+const CALL: Field = ("call", "The position of the call in the journey, from 1.");
 const FROM: Field = ("from", "The first day.");
 const TO: Field = ("to", "The last day.");
-const LONGITUDE: Field = ("longitude", "Degrees east.");
-const LATITUDE: Field = ("latitude", "Degrees north.");
+const LONGITUDE: Field = ("longitude", "The longitude, in degrees.");
+const LATITUDE: Field = ("latitude", "The latitude, in degrees.");
 
 kinds! {
     MISSING "missing_element" Error [FILE, ELEMENT, ID, CHILD];
     NOT_ADVISED "missing_recommended_element" Warning [FILE, ELEMENT, ID, CHILD];
-    DUPLICATE "duplicate_id" Error [FILE, ELEMENT, ID, ("version", "Its version.")];
+    DUPLICATE "duplicate_id" Error [FILE, ELEMENT, ID, ("version", "The version of the object.")];
     UNRESOLVED "unresolved_reference" Error [
-        FILE, ELEMENT, ("reference", "The id that is nowhere."),
-        ("count", "How often it is named.")
+        FILE, ELEMENT, ("reference", "The id that does not exist."),
+        ("count", "The number of references to it.")
     ];
     UNLIKE_PATTERN "passing_times_unlike_pattern" Error [
         FILE, ID, ("passingTimes", "The passing times of the journey."),
@@ -29,15 +29,15 @@ kinds! {
         FILE, ID, CALL, ("arrival", "The time of arrival."), ("departure", "The time of departure.")
     ];
     BACKWARDS "passing_times_run_backwards" Error [
-        FILE, ID, CALL, ("time", "The time of the call."), ("before", "The time of the call before it.")
+        FILE, ID, CALL, ("time", "The time of the call."), ("before", "The time of the previous call.")
     ];
     NO_OFFSET "missing_day_offset" Warning [
-        FILE, ID, CALL, ("time", "The time of the call."), ("before", "The time of the call before it.")
+        FILE, ID, CALL, ("time", "The time of the call."), ("before", "The time of the previous call.")
     ];
     PERIOD "period_out_of_order" Error [FILE, ELEMENT, ID, FROM, TO];
     EXPIRED "publication_is_over" Warning [TO];
     UNASSIGNED "stop_point_without_assignment" Warning [
-        ("reference", "The scheduled stop point."), ("count", "How often patterns name it.")
+        ("reference", "The scheduled stop point."), ("count", "The number of references in patterns.")
     ];
     OUT_OF_RANGE "location_out_of_range" Error [FILE, ELEMENT, ID, LONGITUDE, LATITUDE];
     NEAR_ORIGIN "location_near_origin" Error [FILE, ELEMENT, ID, LONGITUDE, LATITUDE];

@@ -308,7 +308,7 @@ mod tests {
             assert_eq!(signs.estimated_bytes(), PER_RECORD + PER_ID, "{before}");
         }
         let long = format!("<{}:Quay/>", "a".repeat(100));
-        assert_eq!(of_signs(&long), PER_JOURNEY, "what it is is not known");
+        assert_eq!(of_signs(&long), PER_JOURNEY, "a long prefix hides the element");
     }
 
     #[test]

@@ -148,7 +148,7 @@ mod tests {
             &mut notices,
         );
         assert_eq!(looked.unwrap(), Some(Vec::new()));
-        assert!(notices.iter().count() > 0, "there is something to say");
+        assert!(notices.iter().count() > 0, "the files have findings");
         let (mut closing, mut notices) = (Closing(files(), &stop), Notices::new(1));
         let looked = validate_until(
             &mut closing,
@@ -159,6 +159,6 @@ mod tests {
             &mut notices,
         );
         assert_eq!(looked.unwrap(), None);
-        assert_eq!(notices.iter().count(), 0, "it ended before the first element");
+        assert_eq!(notices.iter().count(), 0, "the run ended before the first element");
     }
 }

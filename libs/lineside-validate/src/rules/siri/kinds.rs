@@ -2,20 +2,20 @@
 
 use super::super::Field;
 
-const DELIVERY: Field = ("delivery", "The service whose delivery it is in.");
-const ID: Field = ("id", "The journey, vehicle, visit or situation, by the producer's name.");
+const DELIVERY: Field = ("delivery", "The service of the delivery.");
+const ID: Field = ("id", "The producer's id of the journey, vehicle, visit or situation.");
 const ELEMENT: Field = ("element", "The element.");
 const STOP: Field = ("stopPointRef", "The stop of the call.");
-const CALL: Field = ("call", "Which call of the journey it is, from 1.");
+const CALL: Field = ("call", "The position of the call in the journey, from 1.");
 const TIME: Field = ("time", "The time, as RFC 3339.");
-const BEFORE: Field = ("before", "The time that it is compared with, as RFC 3339.");
-const LONGITUDE: Field = ("longitude", "Degrees east.");
-const LATITUDE: Field = ("latitude", "Degrees north.");
+const BEFORE: Field = ("before", "The compared time, as RFC 3339.");
+const LONGITUDE: Field = ("longitude", "The longitude, in degrees.");
+const LATITUDE: Field = ("latitude", "The latitude, in degrees.");
 
 kinds! {
-    NO_DELIVERY "no_delivery" Warning [("payload", "What the message is instead.")];
-    REFUSED "refused_by_producer" Error [("reason", "What the producer says.")];
-    FAILED "delivery_failed" Warning [DELIVERY, ("reason", "What the producer says.")];
+    NO_DELIVERY "no_delivery" Warning [("payload", "The type of the message.")];
+    REFUSED "refused_by_producer" Error [("reason", "The producer's text.")];
+    FAILED "delivery_failed" Warning [DELIVERY, ("reason", "The producer's text.")];
     MISSING "missing_element" Error [DELIVERY, ID, ELEMENT, CALL];
     IN_FUTURE "time_in_future" Warning [DELIVERY, ID, ELEMENT, TIME, BEFORE];
     EXPIRED "expired_on_arrival" Warning [DELIVERY, ID, ELEMENT, TIME, BEFORE];
@@ -27,7 +27,7 @@ kinds! {
     NO_DATA "extra_journey_without_calls" Error [DELIVERY, ID];
     ORDER "call_order_not_rising" Error [
         DELIVERY, ID, CALL, STOP, ("order", "The order of the call."),
-        ("orderBefore", "The order of the call before it.")
+        ("orderBefore", "The order of the previous call.")
     ];
     NO_TIMES "call_without_times" Warning [DELIVERY, ID, CALL, STOP];
     NOT_AIMED "call_without_aimed_time" Warning [DELIVERY, ID, CALL, STOP];

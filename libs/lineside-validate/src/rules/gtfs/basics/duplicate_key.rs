@@ -21,9 +21,9 @@ static KIND: NoticeKind = NoticeKind {
     fields: &[
         ("filename", "The file."),
         ("oldCsvRowNumber", "The line of the first row with this key."),
-        ("newCsvRowNumber", "The line of the row that has it again."),
-        ("fieldName1", "The fields of the key, with commas between them."),
-        ("fieldValue1", "Their values, with commas between them."),
+        ("newCsvRowNumber", "The line of the later row with this key."),
+        ("fieldName1", "The fields of the key, separated by commas."),
+        ("fieldValue1", "The values of these fields, separated by commas."),
     ],
     page: include_str!("duplicate_key.md"),
 };

@@ -17,11 +17,11 @@ pub(in crate::rules::gtfs) static KIND: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         ("childFilename", "The file with the reference."),
-        ("childFieldName", "The field that refers."),
-        ("parentFilename", "The file that it refers to; two, if the id may be in either."),
-        ("parentFieldName", "The field there."),
-        ("fieldValue", "The id that is not there."),
-        ("csvRowNumber", "The line of the row that refers."),
+        ("childFieldName", "The referring field."),
+        ("parentFilename", "The referenced file; two files if either may contain the id."),
+        ("parentFieldName", "The field of the referenced file."),
+        ("fieldValue", "The id that does not exist."),
+        ("csvRowNumber", "The line of the referring row."),
     ],
     page: include_str!("foreign_key_violation.md"),
 };

@@ -13,7 +13,7 @@ pub(super) static RULE: GtfsRule =
 static KIND: NoticeKind = NoticeKind {
     code: "more_than_one_entity",
     severity: Severity::Warning,
-    fields: &[("filename", "The file."), ("entityCount", "How many rows it has.")],
+    fields: &[("filename", "The file."), ("entityCount", "The number of rows.")],
     page: include_str!("more_than_one_entity.md"),
 };
 

@@ -18,7 +18,7 @@ static KIND: NoticeKind = NoticeKind {
     fields: &[
         ("csvRowNumber1", "The line of the first one."),
         ("fareMediaId1", "Its id."),
-        ("csvRowNumber2", "The line of the one like it."),
+        ("csvRowNumber2", "The line of the second fare media."),
         ("fareMediaId2", "Its id."),
     ],
     page: include_str!("duplicate_fare_media.md"),

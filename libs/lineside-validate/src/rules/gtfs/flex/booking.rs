@@ -27,15 +27,16 @@ pub(super) static RULE: GtfsRule = GtfsRule {
 
 const ROW: (&str, &str) = ("csvRowNumber", "The line of the booking rule.");
 const ID: (&str, &str) = ("bookingRuleId", "The booking rule.");
-const NAMES: (&str, &str) = ("fieldNames", "The fields that may not be there.");
+const NAMES: (&str, &str) = ("fieldNames", "The fields that must be empty.");
 const MIN: (&str, &str) =
-    ("priorNoticeDurationMin", "Minutes before travel until which one books.");
+    ("priorNoticeDurationMin", "The latest time for booking, in minutes before travel.");
 const MAX: (&str, &str) =
-    ("priorNoticeDurationMax", "Minutes before travel from which on one books.");
-const FIRST: (&str, &str) = ("priorNoticeStartDay", "Days before travel from which on one books.");
-const LAST: (&str, &str) = ("priorNoticeLastDay", "Days before travel until which one books.");
-const FROM: (&str, &str) =
-    ("priorNoticeStartTime", "The time of the first day on which one books.");
+    ("priorNoticeDurationMax", "The earliest time for booking, in minutes before travel.");
+const FIRST: (&str, &str) =
+    ("priorNoticeStartDay", "The first day for booking, in days before travel.");
+const LAST: (&str, &str) =
+    ("priorNoticeLastDay", "The last day for booking, in days before travel.");
+const FROM: (&str, &str) = ("priorNoticeStartTime", "The time on the first day for booking.");
 
 static FORBIDDEN_REAL_TIME: NoticeKind = NoticeKind {
     code: "forbidden_real_time_booking_field_value",

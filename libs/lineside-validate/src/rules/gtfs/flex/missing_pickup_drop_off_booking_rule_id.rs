@@ -18,8 +18,8 @@ static KIND: NoticeKind = NoticeKind {
     severity: Severity::Warning,
     fields: &[
         ("csvRowNumber", "The line of the stop time."),
-        ("pickupType", "How riders are picked up."),
-        ("dropOffType", "How they are dropped off."),
+        ("pickupType", "The pickup type."),
+        ("dropOffType", "The drop-off type."),
     ],
     page: include_str!("missing_pickup_drop_off_booking_rule_id.md"),
 };

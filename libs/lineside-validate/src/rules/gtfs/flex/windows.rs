@@ -20,8 +20,8 @@ pub(super) static CONTINUOUS: GtfsRule = GtfsRule {
 };
 
 const ROW: (&str, &str) = ("csvRowNumber", "The line of the stop time.");
-const START: (&str, &str) = ("startPickupDropOffWindow", "When the window opens.");
-const END: (&str, &str) = ("endPickupDropOffWindow", "When it closes.");
+const START: (&str, &str) = ("startPickupDropOffWindow", "The start of the window.");
+const END: (&str, &str) = ("endPickupDropOffWindow", "The end of the window.");
 
 static TIMES: NoticeKind = NoticeKind {
     code: "forbidden_arrival_or_departure_time",

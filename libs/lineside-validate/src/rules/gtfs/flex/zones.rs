@@ -30,9 +30,9 @@ static SHARED_ID: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         ("geographyId", "The id."),
-        ("csvRowNumberA", "The line of the stop, if one has it."),
-        ("csvRowNumberB", "The line of the group of stops, if one has it."),
-        ("featureIndex", "The position of the zone in its file, from 0, if one has it."),
+        ("csvRowNumberA", "The line of the stop with this id, if any."),
+        ("csvRowNumberB", "The line of the group of stops with this id, if any."),
+        ("featureIndex", "The position of the zone with this id in its file, from 0, if any."),
     ],
     page: include_str!("duplicate_geography_id.md"),
 };
@@ -42,14 +42,14 @@ static OVERLAP: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         ("tripId", "The trip."),
-        ("stopSequence1", "The first stop time's place in it."),
+        ("stopSequence1", "The `stop_sequence` of the first stop time."),
         ("locationId1", "Its zone."),
-        ("startPickupDropOffWindow1", "When its window opens."),
-        ("endPickupDropOffWindow1", "When it closes."),
-        ("stopSequence2", "The second stop time's place in it."),
+        ("startPickupDropOffWindow1", "The start of its window."),
+        ("endPickupDropOffWindow1", "The end of the window."),
+        ("stopSequence2", "The `stop_sequence` of the second stop time."),
         ("locationId2", "Its zone."),
-        ("startPickupDropOffWindow2", "When its window opens."),
-        ("endPickupDropOffWindow2", "When it closes."),
+        ("startPickupDropOffWindow2", "The start of its window."),
+        ("endPickupDropOffWindow2", "The end of the window."),
     ],
     page: include_str!("overlapping_zone_and_pickup_drop_off_window.md"),
 };

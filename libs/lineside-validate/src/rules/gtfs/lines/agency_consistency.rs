@@ -28,7 +28,7 @@ static MISSING_ID: NoticeKind = NoticeKind {
     fields: &[
         ("filename", "The file."),
         ("csvRowNumber", "The line of the row."),
-        ("agencyName", "The agency's name, if the row is one of an agency."),
+        ("agencyName", "The name of the agency, if the row is in agency.txt."),
     ],
     page: include_str!("missing_required_agency_id.md"),
 };
@@ -38,8 +38,8 @@ static TIMEZONE: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         ("csvRowNumber", "The line of the row."),
-        ("expected", "The zone of the first agency."),
-        ("actual", "The zone of this one."),
+        ("expected", "The time zone of the first agency."),
+        ("actual", "The time zone of this agency."),
     ],
     page: include_str!("inconsistent_agency_timezone.md"),
 };
@@ -49,8 +49,8 @@ static LANGUAGE: NoticeKind = NoticeKind {
     severity: Severity::Warning,
     fields: &[
         ("csvRowNumber", "The line of the row."),
-        ("expected", "The language of the first agency that names one."),
-        ("actual", "The language of this one."),
+        ("expected", "The first language of an agency."),
+        ("actual", "The language of this agency."),
     ],
     page: include_str!("inconsistent_agency_lang.md"),
 };

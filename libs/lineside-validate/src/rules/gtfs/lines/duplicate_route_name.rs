@@ -18,7 +18,7 @@ static KIND: NoticeKind = NoticeKind {
     fields: &[
         ("csvRowNumber1", "The line of the first route with these names."),
         ("routeId1", "Its id."),
-        ("csvRowNumber2", "The line of the route that has them again."),
+        ("csvRowNumber2", "The line of the later route with these names."),
         ("routeId2", "Its id."),
         ("routeShortName", "The short name of both."),
         ("routeLongName", "The long name of both."),

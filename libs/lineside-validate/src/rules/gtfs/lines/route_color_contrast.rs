@@ -17,7 +17,7 @@ static KIND: NoticeKind = NoticeKind {
         ("routeId", "The route."),
         ("csvRowNumber", "The line of the row."),
         ("routeColor", "Its color."),
-        ("routeTextColor", "The color of text on it."),
+        ("routeTextColor", "The color of the text."),
     ],
     page: include_str!("route_color_contrast.md"),
 };

@@ -22,8 +22,8 @@ static NOT_THERE: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         ("csvRowNumber", "The line of the row."),
-        ("tableName", "The table that it is about."),
-        ("recordId", "The id that is not there."),
+        ("tableName", "The translated table."),
+        ("recordId", "The id that does not exist."),
         ("recordSubId", "The second part of the id."),
     ],
     page: include_str!("translation_foreign_key_violation.md"),

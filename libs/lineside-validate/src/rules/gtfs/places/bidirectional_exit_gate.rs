@@ -15,8 +15,8 @@ static KIND: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         LINE,
-        ("pathwayMode", "What kind of pathway it is."),
-        ("isBidirectional", "Whether it leads both ways."),
+        ("pathwayMode", "The pathway mode."),
+        ("isBidirectional", "1 if the pathway is bidirectional."),
     ],
     page: include_str!("bidirectional_exit_gate.md"),
 };

@@ -19,9 +19,9 @@ static KIND: NoticeKind = NoticeKind {
     fields: &[
         LINE,
         ("fromRouteId", "The route before the transfer."),
-        ("toRouteId", "The route after it."),
-        ("fromRouteType", "How the route before it runs."),
-        ("toRouteType", "How the route after it runs."),
+        ("toRouteId", "The route after the transfer."),
+        ("fromRouteType", "The type of the route before the transfer."),
+        ("toRouteType", "The type of the route after the transfer."),
     ],
     page: include_str!("inconsistent_route_type_for_in_seat_transfer.md"),
 };

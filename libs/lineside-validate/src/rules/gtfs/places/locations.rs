@@ -18,8 +18,8 @@ pub(super) const BOARDING_AREA: i32 = 4;
 pub(super) const LINE: (&str, &str) = ("csvRowNumber", "The line of the row.");
 pub(super) const STOP_ID: (&str, &str) = ("stopId", "The location.");
 pub(super) const STOP_NAME: (&str, &str) = ("stopName", "Its name.");
-pub(super) const LOCATION_TYPE: (&str, &str) = ("locationType", "What kind of location it is.");
-pub(super) const PARENT: (&str, &str) = ("parentStation", "The location that it is part of.");
+pub(super) const LOCATION_TYPE: (&str, &str) = ("locationType", "The location type.");
+pub(super) const PARENT: (&str, &str) = ("parentStation", "The parent station.");
 
 /// Returns the name of a location type in reports.
 pub(super) fn location_type_name(location_type: i32) -> &'static str {

@@ -30,8 +30,8 @@ static WRONG_PARENT: NoticeKind = NoticeKind {
         ("parentCsvRowNumber", "The line of the parent."),
         PARENT,
         ("parentStopName", "The parent's name."),
-        ("parentLocationType", "What kind of location the parent is."),
-        ("expectedLocationType", "What kind it has to be."),
+        ("parentLocationType", "The location type of the parent."),
+        ("expectedLocationType", "The required location type of the parent."),
     ],
     page: include_str!("wrong_parent_location_type.md"),
 };

@@ -17,7 +17,7 @@ pub(super) static RULE: GtfsRule = GtfsRule {
 };
 
 const FIELDS: &[(&str, &str)] =
-    &[LINE, ("pathwayId", "The pathway."), ("fieldName", "Which of its ends it is."), STOP_ID];
+    &[LINE, ("pathwayId", "The pathway."), ("fieldName", "The field of the location."), STOP_ID];
 
 static TO_PLATFORM: NoticeKind = NoticeKind {
     code: "pathway_to_platform_with_boarding_areas",

@@ -29,8 +29,8 @@ static KIND: NoticeKind = NoticeKind {
         STOP_NAME,
         LOCATION_TYPE,
         PARENT,
-        ("hasEntrance", "Whether it can be reached from an entrance."),
-        ("hasExit", "Whether an entrance can be reached from it, to go out."),
+        ("hasEntrance", "`true` if the location is reachable from an entrance."),
+        ("hasExit", "`true` if an exit is reachable from the location."),
     ],
     page: include_str!("pathway_unreachable_location.md"),
 };

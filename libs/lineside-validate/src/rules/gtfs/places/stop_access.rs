@@ -17,7 +17,7 @@ pub(super) static RULE: GtfsRule =
     GtfsRule { kinds: &[&NO_STOP, &NO_PARENT], files: &[], check: check_stop_access };
 
 const FIELDS: &[(&str, &str)] =
-    &[LINE, STOP_ID, STOP_NAME, ("stopAccess", "How riders reach it, by the data."), LOCATION_TYPE];
+    &[LINE, STOP_ID, STOP_NAME, ("stopAccess", "The value of `stop_access`."), LOCATION_TYPE];
 
 static NO_STOP: NoticeKind = NoticeKind {
     code: "stop_access_specified_for_incorrect_location",

@@ -30,7 +30,7 @@ static UNEXPECTED: NoticeKind = NoticeKind {
         LINE,
         STOP_ID,
         STOP_NAME,
-        ("stopTimeCsvRowNumber", "The line of the first stop time there."),
+        ("stopTimeCsvRowNumber", "The line of the first stop time at the location."),
     ],
     page: include_str!("location_with_unexpected_stop_time.md"),
 };

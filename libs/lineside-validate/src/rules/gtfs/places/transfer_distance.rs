@@ -15,9 +15,9 @@ pub(super) static RULE: GtfsRule = GtfsRule {
 
 const FIELDS: &[(&str, &str)] = &[
     LINE,
-    ("fromStopId", "Where the transfer begins."),
-    ("toStopId", "Where it ends."),
-    ("distanceKm", "How far that is, in kilometers."),
+    ("fromStopId", "The stop where the transfer begins."),
+    ("toStopId", "The stop where the transfer ends."),
+    ("distanceKm", "The distance, in kilometers."),
 ];
 
 static ABOVE_2_KM: NoticeKind = NoticeKind {

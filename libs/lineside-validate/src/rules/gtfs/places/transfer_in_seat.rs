@@ -23,7 +23,7 @@ static KIND: NoticeKind = NoticeKind {
     severity: Severity::Warning,
     fields: &[
         LINE,
-        ("tripIdFieldName", "At which end of the transfer it is."),
+        ("tripIdFieldName", "The field, which names the end of the transfer."),
         ("tripId", "The trip."),
         ("stopIdFieldName", "The field of the stop."),
         STOP_ID,

@@ -17,7 +17,8 @@ pub(super) static RULE: GtfsRule = GtfsRule {
     check: check_transfer_trips,
 };
 
-const TRIP_FIELD: (&str, &str) = ("tripFieldName", "At which end of the transfer it is.");
+const TRIP_FIELD: (&str, &str) =
+    ("tripFieldName", "The field, which names the end of the transfer.");
 const TRIP_ID: (&str, &str) = ("tripId", "The trip.");
 
 static WRONG_ROUTE: NoticeKind = NoticeKind {
@@ -28,7 +29,7 @@ static WRONG_ROUTE: NoticeKind = NoticeKind {
         TRIP_FIELD,
         TRIP_ID,
         ("routeFieldName", "The field of the route."),
-        ("routeId", "The route that is given there."),
+        ("routeId", "The value of that field."),
         ("expectedRouteId", "The route of the trip."),
     ],
     page: include_str!("transfer_with_invalid_trip_and_route.md"),
@@ -42,7 +43,7 @@ static WRONG_STOP: NoticeKind = NoticeKind {
         TRIP_FIELD,
         TRIP_ID,
         ("stopFieldName", "The field of the stop."),
-        ("stopId", "The stop that is given there."),
+        ("stopId", "The value of that field."),
     ],
     page: include_str!("transfer_with_invalid_trip_and_stop.md"),
 };

@@ -22,10 +22,10 @@ static KIND: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         LINE,
-        ("stopIdFieldName", "At which end of the transfer it is."),
+        ("stopIdFieldName", "The field, which names the end of the transfer."),
         STOP_ID,
-        ("locationTypeValue", "What kind of location it is, as a number."),
-        ("locationTypeName", "What kind of location it is, in words."),
+        ("locationTypeValue", "The location type, as a number."),
+        ("locationTypeName", "The name of the location type."),
     ],
     page: include_str!("transfer_with_invalid_stop_location_type.md"),
 };

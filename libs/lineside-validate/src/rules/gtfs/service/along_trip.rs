@@ -21,7 +21,7 @@ static NO_EDGE: NoticeKind = NoticeKind {
         ("csvRowNumber", "The line of the row."),
         ("stopSequence", "The position in the trip."),
         ("tripId", "The trip."),
-        ("specifiedField", "The time that is missing."),
+        ("specifiedField", "The field of the missing time."),
     ],
     page: include_str!("missing_trip_edge.md"),
 };
@@ -33,7 +33,7 @@ static ONE_TIME: NoticeKind = NoticeKind {
         ("csvRowNumber", "The line of the row."),
         ("tripId", "The trip."),
         ("stopSequence", "The position in the trip."),
-        ("specifiedField", "The time that is there."),
+        ("specifiedField", "The field of the time that the row has."),
     ],
     page: include_str!("stop_time_with_only_arrival_or_departure_time.md"),
 };
@@ -43,10 +43,10 @@ static BACKWARDS: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         ("csvRowNumber", "The line of the row."),
-        ("prevCsvRowNumber", "The line of the stop before it."),
+        ("prevCsvRowNumber", "The line of the previous stop."),
         ("tripId", "The trip."),
         ("arrivalTime", "The arrival."),
-        ("departureTime", "The departure at the stop before it."),
+        ("departureTime", "The departure at the previous stop."),
     ],
     page: include_str!("stop_time_with_arrival_before_previous_departure_time.md"),
 };
@@ -60,9 +60,9 @@ static DISTANCE: NoticeKind = NoticeKind {
         ("csvRowNumber", "The line of the row."),
         ("shapeDistTraveled", "The distance."),
         ("stopSequence", "The position in the trip."),
-        ("prevCsvRowNumber", "The line of the stop before it."),
-        ("prevShapeDistTraveled", "The distance there."),
-        ("prevStopSequence", "The position of the stop before it."),
+        ("prevCsvRowNumber", "The line of the previous stop."),
+        ("prevShapeDistTraveled", "The distance at the previous stop."),
+        ("prevStopSequence", "The position of the previous stop."),
     ],
     page: include_str!("decreasing_or_equal_stop_time_distance.md"),
 };

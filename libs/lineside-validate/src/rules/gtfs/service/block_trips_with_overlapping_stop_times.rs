@@ -25,7 +25,7 @@ static KIND: NoticeKind = NoticeKind {
         ("csvRowNumberA", "The line of the trip that begins first."),
         ("tripIdA", "That trip."),
         ("serviceIdA", "Its service."),
-        ("csvRowNumberB", "The line of the trip that begins before that one ends."),
+        ("csvRowNumberB", "The line of the trip that begins before the first one ends."),
         ("tripIdB", "That trip."),
         ("serviceIdB", "Its service."),
         ("blockId", "The block of both."),

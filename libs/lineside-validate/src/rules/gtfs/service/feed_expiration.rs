@@ -14,7 +14,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("csvRowNumber", "The line of the row."),
     ("currentDate", "Today."),
     ("feedEndDate", "The last day of the schedule."),
-    ("suggestedExpirationDate", "The day on which it should end at the earliest."),
+    ("suggestedExpirationDate", "The earliest acceptable last day."),
 ];
 
 static WEEK: NoticeKind = NoticeKind {

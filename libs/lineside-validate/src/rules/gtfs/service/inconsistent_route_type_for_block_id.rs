@@ -18,8 +18,8 @@ static KIND: NoticeKind = NoticeKind {
     severity: Severity::Warning,
     fields: &[
         ("blockId", "The block."),
-        ("routeIds", "The routes of its trips, with commas between them."),
-        ("routeTypes", "Their types, with commas between them."),
+        ("routeIds", "The routes of the trips in the block, separated by commas."),
+        ("routeTypes", "The types of these routes, separated by commas."),
     ],
     page: include_str!("inconsistent_route_type_for_block_id.md"),
 };

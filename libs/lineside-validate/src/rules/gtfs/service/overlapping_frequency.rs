@@ -15,9 +15,9 @@ static KIND: NoticeKind = NoticeKind {
     severity: Severity::Error,
     fields: &[
         ("prevCsvRowNumber", "The line of the row that begins first."),
-        ("prevEndTime", "When it ends."),
+        ("prevEndTime", "The end."),
         ("currCsvRowNumber", "The line of the row that begins before that."),
-        ("currStartTime", "When it begins."),
+        ("currStartTime", "The start."),
         ("tripId", "The trip."),
     ],
     page: include_str!("overlapping_frequency.md"),

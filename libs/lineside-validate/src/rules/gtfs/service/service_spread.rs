@@ -20,7 +20,7 @@ static GAP: NoticeKind = NoticeKind {
         ("serviceId", "The service."),
         ("gapStartDate", "The last day on which it runs before the gap."),
         ("gapEndDate", "The first day on which it runs after the gap."),
-        ("gapDurationDays", "How many days lie between them."),
+        ("gapDurationDays", "The length of the gap, in days."),
     ],
     page: include_str!("big_gap_in_service.md"),
 };

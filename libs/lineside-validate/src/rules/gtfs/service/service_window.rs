@@ -30,8 +30,14 @@ static OUTSIDE: NoticeKind = NoticeKind {
         ("serviceId", "The service."),
         ("serviceWindowStartDate", "The first day on which it runs."),
         ("serviceWindowEndDate", "The last day on which it runs."),
-        ("daysBeforeFeedStart", "How many days before the schedule it begins."),
-        ("daysAfterFeedEnd", "How many days after the schedule it ends."),
+        (
+            "daysBeforeFeedStart",
+            "The number of days from the start of the service to the start of the schedule.",
+        ),
+        (
+            "daysAfterFeedEnd",
+            "The number of days from the end of the schedule to the end of the service.",
+        ),
     ],
     page: include_str!("service_window_outside_feed_period.md"),
 };

@@ -31,7 +31,7 @@ static NO_TIMES: NoticeKind = NoticeKind {
         ("csvRowNumber", "The line of the row."),
         ("tripId", "The trip."),
         ("stopSequence", "The position in the trip."),
-        ("specifiedField", "The time that is missing."),
+        ("specifiedField", "The field of the missing time."),
     ],
     page: include_str!("stop_time_timepoint_without_times.md"),
 };

@@ -23,7 +23,7 @@ static KIND: NoticeKind = NoticeKind {
         ("tripId", "The trip."),
         ("tripHeadsign", "Its headsign."),
         ("stopId1", "The stop with that name."),
-        ("stopSequence", "Its position in the trip."),
+        ("stopSequence", "The position of that stop in the trip."),
         ("stopId2", "The stop at which the trip ends."),
     ],
     page: include_str!("trip_headsign_matches_intermediate_stop.md"),

@@ -106,7 +106,7 @@ impl MatchAssigner {
     ) -> OrderConflict {
         let at = closest_match(matches(stop)).unwrap_or(ShapeMatch::NONE);
         let before = self.best.last().and_then(|&best| {
-            debug_assert!(best >= start, "a choice for the stops before");
+            debug_assert!(best >= start, "the choice is for an earlier stop");
             matches(stop.checked_sub(1)?).get(self.partials[best].pick).copied()
         });
         OrderConflict { stop, before: before.unwrap_or(at), at }

@@ -35,18 +35,18 @@ const FIELDS: &[(&str, &str)] = &[
     ("tripCsvRowNumber", "The line of the trip."),
     ("tripId", "The trip."),
     ("routeId", "Its route."),
-    ("speedKph", "How fast the vehicle would have to be, in km/h."),
-    ("distanceKm", "How far the stops are from each other, in km."),
+    ("speedKph", "The required speed of the vehicle, in km/h."),
+    ("distanceKm", "The distance between the stops, in km."),
     ("csvRowNumber1", "The line of the first stop time."),
     ("stopSequence1", "Its place in the trip."),
     ("stopId1", "Its stop."),
     ("stopName1", "The name of that stop."),
-    ("departureTime1", "When the vehicle leaves there."),
+    ("departureTime1", "The departure at that stop."),
     ("csvRowNumber2", "The line of the second stop time."),
     ("stopSequence2", "Its place in the trip."),
     ("stopId2", "Its stop."),
     ("stopName2", "The name of that stop."),
-    ("arrivalTime2", "When the vehicle arrives there."),
+    ("arrivalTime2", "The arrival at that stop."),
 ];
 
 /// The distance in kilometers from which stops are far apart.

@@ -43,13 +43,15 @@ static EQUAL_SAME: NoticeKind = NoticeKind {
 
 const SHAPE_ID: (&str, &str) = ("shapeId", "The shape.");
 const ROW: (&str, &str) = ("csvRowNumber", "The line of the point.");
-const DISTANCE: (&str, &str) = ("shapeDistTraveled", "Its distance along the shape.");
-const SEQUENCE: (&str, &str) = ("shapePtSequence", "Its place in the order.");
-const PREV_ROW: (&str, &str) = ("prevCsvRowNumber", "The line of the point before it.");
-const PREV_DISTANCE: (&str, &str) = ("prevShapeDistTraveled", "The distance of that one.");
-const PREV_SEQUENCE: (&str, &str) = ("prevShapePtSequence", "The place of that one in the order.");
+const DISTANCE: (&str, &str) = ("shapeDistTraveled", "The distance of the point along the shape.");
+const SEQUENCE: (&str, &str) = ("shapePtSequence", "The `shape_pt_sequence` of the point.");
+const PREV_ROW: (&str, &str) = ("prevCsvRowNumber", "The line of the previous point.");
+const PREV_DISTANCE: (&str, &str) =
+    ("prevShapeDistTraveled", "The distance of the previous point along the shape.");
+const PREV_SEQUENCE: (&str, &str) =
+    ("prevShapePtSequence", "The `shape_pt_sequence` of the previous point.");
 const APART: (&str, &str) =
-    ("actualDistanceBetweenShapePoints", "How far the points are from each other, in meters.");
+    ("actualDistanceBetweenShapePoints", "The distance between the points, in meters.");
 
 const FIELDS: &[(&str, &str)] =
     &[SHAPE_ID, ROW, DISTANCE, SEQUENCE, PREV_ROW, PREV_DISTANCE, PREV_SEQUENCE];

@@ -55,8 +55,8 @@ static TOO_MANY: NoticeKind = NoticeKind {
         ("stopTimeCsvRowNumber", "The line of the stop time."),
         ("stopId", "The stop."),
         ("stopName", "Its name."),
-        ("match", "The closest place of the shape: latitude and longitude."),
-        ("matchCount", "How often the shape passes the stop."),
+        ("match", "The closest point of the shape: latitude and longitude."),
+        ("matchCount", "The number of times that the shape passes the stop."),
     ],
     page: include_str!("stop_has_too_many_matches_for_shape.md"),
 };
@@ -71,11 +71,14 @@ static OUT_OF_ORDER: NoticeKind = NoticeKind {
         ("stopTimeCsvRowNumber1", "The line of the later stop time."),
         ("stopId1", "Its stop."),
         ("stopName1", "The name of that stop."),
-        ("match1", "Where the shape passes it: latitude and longitude."),
-        ("stopTimeCsvRowNumber2", "The line of the stop time before it."),
+        ("match1", "The matched point of the shape: latitude and longitude."),
+        ("stopTimeCsvRowNumber2", "The line of the earlier stop time."),
         ("stopId2", "Its stop."),
         ("stopName2", "The name of that stop."),
-        ("match2", "Where the shape passes it, which is farther along."),
+        (
+            "match2",
+            "The matched point of the shape, which is farther along: latitude and longitude.",
+        ),
     ],
     page: include_str!("stops_match_shape_out_of_order.md"),
 };
@@ -90,8 +93,8 @@ const TOO_FAR_FIELDS: &[(&str, &str)] = &[
     ("stopTimeCsvRowNumber", "The line of the stop time."),
     ("stopId", "The stop."),
     ("stopName", "Its name."),
-    ("match", "The point of the shape that it was compared with: latitude and longitude."),
-    ("geoDistanceToShape", "How far the stop is from there, in meters."),
+    ("match", "The compared point of the shape: latitude and longitude."),
+    ("geoDistanceToShape", "The distance from the stop to that point, in meters."),
 ];
 
 /// The largest distance of a stop from its shape, in meters.

@@ -32,7 +32,10 @@ const FIELDS: &[(&str, &str)] = &[
     ("shapeId", "Its shape."),
     ("maxTripDistanceTraveled", "The distance of its last stop."),
     ("maxShapeDistanceTraveled", "The greatest distance of the shape."),
-    ("geoDistanceToShape", "From the last stop to that point of the shape, in meters."),
+    (
+        "geoDistanceToShape",
+        "The distance from the last stop to the point with that distance, in meters.",
+    ),
 ];
 
 /// The distance in meters from which the last stop is not at the end of the shape: 0.0001 degrees

@@ -25,7 +25,7 @@ static TRIP_OF_OTHER_ROUTE: NoticeKind = error_kind(
 
 static TWO_ROUTES: NoticeKind = error_kind(
     "E031",
-    &[ENTITY, ROUTE, ("tripRouteId", "The route beside the trip.")],
+    &[ENTITY, ROUTE, ("tripRouteId", "The route in the selector.")],
     include_str!("E031.md"),
 );
 

@@ -12,17 +12,22 @@ use crate::{
 pub(super) static RULE: RealtimeRule =
     RealtimeRule { kinds: &[&PAUSE, &JUMP], on_update: None, on_message: Some(check_cadence) };
 
-const INTERVAL: Field = ("interval", "The seconds since the message before, by the headers.");
+const INTERVAL: Field =
+    ("interval", "The seconds since the previous message, according to the headers.");
 
 static PAUSE: NoticeKind = warning_kind(
     "feed_pause",
-    &[HEADER, INTERVAL, ("usualInterval", "The seconds that mostly lie between two messages.")],
+    &[HEADER, INTERVAL, ("usualInterval", "The usual interval between two messages, in seconds.")],
     include_str!("feed_pause.md"),
 );
 
 static JUMP: NoticeKind = warning_kind(
     "timestamp_jump",
-    &[HEADER, INTERVAL, ("received", "The seconds between them, as they were received.")],
+    &[
+        HEADER,
+        INTERVAL,
+        ("received", "The interval between the receptions of the two messages, in seconds."),
+    ],
     include_str!("timestamp_jump.md"),
 );
 

@@ -14,8 +14,11 @@ use crate::{
 pub(super) static RULE: RealtimeRule =
     RealtimeRule { kinds: &[&DELETED], on_update: None, on_message: Some(check_is_deleted) };
 
-static DELETED: NoticeKind =
-    error_kind("E039", &[ENTITY, ("isDeleted", "What it says.")], include_str!("E039.md"));
+static DELETED: NoticeKind = error_kind(
+    "E039",
+    &[ENTITY, ("isDeleted", "The value of the field.")],
+    include_str!("E039.md"),
+);
 
 /// O(entities).
 fn check_is_deleted(subject: &MessageSubject<'_>, out: &mut Notices) {

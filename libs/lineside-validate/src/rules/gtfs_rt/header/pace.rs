@@ -17,7 +17,7 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
 };
 
 const PREVIOUS: Field =
-    ("previousTimestamp", "The timestamp of the message before, in seconds since 1970.");
+    ("previousTimestamp", "The timestamp of the previous message, in seconds since 1970.");
 
 static SAME: NoticeKind = error_kind("E017", &[HEADER], include_str!("E017.md"));
 
@@ -25,7 +25,7 @@ static BACKWARDS: NoticeKind = error_kind("E018", &[HEADER, PREVIOUS], include_s
 
 static LATE: NoticeKind = warning_kind(
     "W007",
-    &[HEADER, PREVIOUS, ("interval", "The seconds between them.")],
+    &[HEADER, PREVIOUS, ("interval", "The difference, in seconds.")],
     include_str!("W007.md"),
 );
 

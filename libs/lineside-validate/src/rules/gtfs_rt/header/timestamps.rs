@@ -27,7 +27,7 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_message: Some(check_timestamps),
 };
 
-const NOW: Field = ("now", "When the message was received, in seconds since 1970.");
+const NOW: Field = ("now", "The time of reception, in seconds since 1970.");
 
 static NOT_POSIX: NoticeKind = error_kind(
     "E001",
@@ -48,7 +48,7 @@ static NO_TIME: NoticeKind =
 
 static OLD: NoticeKind = warning_kind(
     "W008",
-    &[HEADER, NOW, ("age", "The seconds between them.")],
+    &[HEADER, NOW, ("age", "The difference, in seconds.")],
     include_str!("W008.md"),
 );
 

@@ -13,10 +13,13 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
 };
 
 static UNKNOWN_VERSION: NoticeKind =
-    error_kind("E038", &[("version", "What it says.")], include_str!("E038.md"));
+    error_kind("E038", &[("version", "The value of the field.")], include_str!("E038.md"));
 
-static NO_INCREMENTALITY: NoticeKind =
-    error_kind("E049", &[("version", "The version that wants one.")], include_str!("E049.md"));
+static NO_INCREMENTALITY: NoticeKind = error_kind(
+    "E049",
+    &[("version", "The version, which requires the field.")],
+    include_str!("E049.md"),
+);
 
 /// The valid versions of the specification.
 const VERSIONS: [&str; 2] = ["1.0", "2.0"];

@@ -29,7 +29,7 @@ static JUMP: NoticeKind = warning_kind(
         LONGITUDE,
         DISTANCE,
         ("seconds", "The seconds between the two reports."),
-        ("speed", "How fast it would have been, in meters per second."),
+        ("speed", "The resulting speed, in meters per second."),
     ],
     include_str!("vehicle_jump.md"),
 );

@@ -19,15 +19,15 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_message: Some(check_network_pairs),
 };
 
-const MISSING_IN: Field = ("missingIn", "Where it should be too: trip updates or vehicles.");
+const MISSING_IN: Field = ("missingIn", "The feed that lacks it: trip updates or vehicles.");
 
 static DIFFERENT: NoticeKind = error_kind(
     "E047",
     &[
         TRIP,
         VEHICLE,
-        ("otherTripId", "The trip that trip updates have the vehicle on."),
-        ("otherVehicleId", "The vehicle that says it runs the trip."),
+        ("otherTripId", "The trip of the vehicle in the trip updates."),
+        ("otherVehicleId", "The vehicle whose position names the trip."),
     ],
     include_str!("E047.md"),
 );

@@ -20,7 +20,7 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_message: Some(check_completeness),
 };
 
-const EXPECTED: Field = ("expectedTrips", "How many trips run at the moment, by the schedule.");
+const EXPECTED: Field = ("expectedTrips", "The number of scheduled trips at the moment.");
 
 static MISSING: NoticeKind = warning_kind(
     "missing_trips",
@@ -28,8 +28,8 @@ static MISSING: NoticeKind = warning_kind(
         ROUTE,
         AGENCY,
         EXPECTED,
-        ("missingTrips", "How many of them the message does not name."),
-        ("missing", "The part that is missing, in percent."),
+        ("missingTrips", "The number of these trips that are not in the message."),
+        ("missing", "The missing share, in percent."),
         TRIP,
     ],
     include_str!("missing_trips.md"),

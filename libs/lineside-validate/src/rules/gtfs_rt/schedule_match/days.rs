@@ -27,7 +27,7 @@ static NO_SERVICE: NoticeKind = warning_kind(
     include_str!("trip_without_service.md"),
 );
 
-const SINCE: Field = ("seconds", "The seconds between then and now.");
+const SINCE: Field = ("seconds", "The difference from the current time, in seconds.");
 
 static ENDED: NoticeKind = warning_kind(
     "vehicle_on_ended_trip",

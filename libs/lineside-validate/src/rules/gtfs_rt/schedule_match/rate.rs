@@ -19,11 +19,11 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
 static LOW_RATE: NoticeKind = error_kind(
     "low_match_rate",
     &[
-        ("fieldName", "Which ids: `trip_id`, `route_id` or `stop_id`."),
-        ("named", "How many ids the message names."),
-        ("matched", "How many of them the schedule has."),
-        ("rate", "The part that it has, in percent."),
-        ("example", "One that it has not."),
+        ("fieldName", "The kind of ids: `trip_id`, `route_id` or `stop_id`."),
+        ("named", "The number of ids in the message."),
+        ("matched", "The number of these ids that are in the schedule."),
+        ("rate", "The match rate, in percent."),
+        ("example", "An id that is not in the schedule."),
     ],
     include_str!("low_match_rate.md"),
 );
@@ -31,9 +31,9 @@ static LOW_RATE: NoticeKind = error_kind(
 static SKEW: NoticeKind = warning_kind(
     "schedule_version_skew",
     &[
-        ("version", "The version that fits best."),
-        ("rate", "The part of the trips that it has, in percent."),
-        ("currentRate", "The part that the version in use has, in percent."),
+        ("version", "The version with the highest match rate."),
+        ("rate", "The match rate of that version, in percent."),
+        ("currentRate", "The match rate of the version in use, in percent."),
     ],
     include_str!("schedule_version_skew.md"),
 );

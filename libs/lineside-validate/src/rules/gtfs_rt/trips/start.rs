@@ -36,7 +36,7 @@ static OTHER_TIME: NoticeKind = error_kind(
         TRIP,
         VEHICLE,
         START_TIME,
-        ("scheduledTime", "When the trip starts in the schedule."),
+        ("scheduledTime", "The scheduled start time of the trip."),
     ],
     include_str!("E023.md"),
 );

@@ -35,7 +35,7 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_message: None,
 };
 
-const PREVIOUS: Field = ("previousStopSequence", "The place of the stop before.");
+const PREVIOUS: Field = ("previousStopSequence", "The `stop_sequence` of the previous stop.");
 
 static UNSORTED: NoticeKind =
     error_kind("E002", &[ENTITY, TRIP, STOP, SEQUENCE, PREVIOUS], include_str!("E002.md"));
@@ -52,7 +52,7 @@ static NO_UPDATES: NoticeKind = error_kind("E041", &[ENTITY, TRIP], include_str!
 
 static OTHER_STOP: NoticeKind = error_kind(
     "E045",
-    &[ENTITY, TRIP, STOP, SEQUENCE, ("scheduledStopId", "The stop that the schedule has there.")],
+    &[ENTITY, TRIP, STOP, SEQUENCE, ("scheduledStopId", "The scheduled stop at this position.")],
     include_str!("E045.md"),
 );
 

@@ -17,7 +17,7 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_message: Some(check_stop_references),
 };
 
-const LOCATION_TYPE: Field = ("locationType", "What the location is instead.");
+const LOCATION_TYPE: Field = ("locationType", "The location type.");
 
 static UNKNOWN: NoticeKind =
     error_kind("E011", &[ENTITY, TRIP, VEHICLE, STOP], include_str!("E011.md"));

@@ -30,8 +30,8 @@ static NOT_RISING: NoticeKind = error_kind(
         SEQUENCE,
         FIELD,
         TIME,
-        ("previousFieldName", "The field of the stop before."),
-        ("previousTime", "The time there, in seconds since 1970."),
+        ("previousFieldName", "The field of the previous stop."),
+        ("previousTime", "The time at the previous stop, in seconds since 1970."),
     ],
     include_str!("E022.md"),
 );
@@ -43,8 +43,8 @@ static DEPARTS_FIRST: NoticeKind = error_kind(
         TRIP,
         STOP,
         SEQUENCE,
-        ("arrivalTime", "When it arrives, in seconds since 1970."),
-        ("departureTime", "When it departs, in seconds since 1970."),
+        ("arrivalTime", "The arrival, in seconds since 1970."),
+        ("departureTime", "The departure, in seconds since 1970."),
     ],
     include_str!("E025.md"),
 );
