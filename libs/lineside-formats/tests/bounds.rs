@@ -44,6 +44,6 @@ fn json_of_200_mb_is_refused_unread() {
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{name}: {error}");
     }
     if let Some(peak) = peak_kib() {
-        assert!(peak < 150_000, "{peak} KiB: a body was read");
+        assert!(peak < 150_000, "{peak} KiB: the body was read");
     }
 }

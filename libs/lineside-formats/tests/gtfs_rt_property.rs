@@ -76,7 +76,7 @@ fn random_value(field: &FieldDescriptor, rng: &mut fastrand::Rng, fill: u8) -> V
         Kind::Float => Value::F32((rng.f32() - 0.5) * 360.0),
         // Tenths, because serde_json reads longer fractions with an error in the last bit.
         Kind::Double => Value::F64(f64::from(rng.i32(..)) / 10.0),
-        other => panic!("the schema has a field of kind {other:?}, which is not made here"),
+        other => panic!("the schema has an unsupported field kind {other:?}"),
     }
 }
 

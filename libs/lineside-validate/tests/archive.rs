@@ -12,7 +12,7 @@ use lineside_validate::{
 
 const CONTEXT: ValidationContext =
     ValidationContext { today: date(2026, 6, 15), country: None, threads: 2 };
-const IN_MEMORY: &str = "what lies in memory can be read and written";
+const IN_MEMORY: &str = "memory is readable and writable";
 
 fn total(source: &dyn FileSource, code: &str) -> u64 {
     let mut notices = Notices::new(10);
@@ -56,7 +56,7 @@ fn messages_are_held_against_a_schedule_in_a_folder_too() {
     let two = zip(&[("a/trips.txt", trips), ("b/trips.txt", trips)]);
     assert!(
         ZipSource::new_in_any_folder(&two, &DatasetLimits::default()).is_err(),
-        "which one is it?"
+        "several files have this name"
     );
 }
 

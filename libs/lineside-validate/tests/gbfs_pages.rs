@@ -219,12 +219,10 @@ fn put(files: &mut BTreeMap<String, Value>, place: &str, value: Option<Value>) {
         };
         return;
     };
-    let (parent, last) = pointer.rsplit_once('/').expect("a place begins with /");
+    let (parent, last) = pointer.rsplit_once('/').expect("a path begins with /");
     let file = files.get_mut(name).expect("a file");
-    match (file.pointer_mut(parent).expect("what is there"), value) {
-        (Value::Array(list), Some(value)) => {
-            list[last.parse::<usize>().expect("a place in a list")] = value
-        }
+    match (file.pointer_mut(parent).expect("an existing parent"), value) {
+        (Value::Array(list), Some(value)) => list[last.parse::<usize>().expect("an index")] = value,
         (Value::Array(list), None) => {
             // Statuses are in another order than stations: the last one is that of S2.
             list.pop();
@@ -232,7 +230,7 @@ fn put(files: &mut BTreeMap<String, Value>, place: &str, value: Option<Value>) {
         }
         (Value::Object(object), Some(value)) => _ = object.insert(last.to_owned(), value),
         (Value::Object(object), None) => assert!(object.remove(last).is_some(), "{place}"),
-        (other, _) => panic!("{place}: {other} has nothing in it"),
+        (other, _) => panic!("{place}: {other} has no members"),
     }
 }
 
@@ -283,7 +281,7 @@ fn cases(page: &str) -> Vec<Case> {
         None if info == "json" => {
             case.expected = serde_json::from_str(text).expect("the JSON is a list");
         }
-        _ => panic!("a block of {info:?} means nothing"),
+        _ => panic!("unknown block {info:?}"),
     };
     let line = |case: &mut Case, line: &str| match line.split_once(": ") {
         Some(("Version", _)) => case.files = base_2(),

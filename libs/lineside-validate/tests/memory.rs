@@ -98,7 +98,7 @@ fn schedule(shape: &str) -> (&'static str, String) {
         "times with a column twice" => twice("stop_times.txt"),
         "trips with an id" => some("trips.txt", &["trip_id"]),
         "a zone" => ("locations.geojson", zone()),
-        _ => panic!("there is no shape {shape:?}"),
+        _ => panic!("unknown shape {shape:?}"),
     }
 }
 
@@ -157,16 +157,19 @@ const SHAPE: &str = "LINESIDE_SHAPE";
 fn look_at_each(shapes: &[&str], for_messages: bool, test: &str) -> String {
     if let Ok(shape) = std::env::var(SHAPE) {
         let (took, reckoned) = look(&shape, for_messages);
-        assert!(took > FIXED, "{shape} is too small to tell anything");
-        assert!(took <= reckoned + FIXED, "{shape} took {took} bytes, {reckoned} were reckoned");
-        return format!("{shape}: {took} bytes, {reckoned} were reckoned");
+        assert!(took > FIXED, "{shape} is too small for a comparison");
+        assert!(
+            took <= reckoned + FIXED,
+            "{shape} needed {took} bytes; the estimate is {reckoned}"
+        );
+        return format!("{shape}: {took} bytes; the estimate is {reckoned}");
     }
     let mut all = String::new();
     for shape in shapes {
         let mut anew = Command::new(std::env::current_exe().unwrap());
         let ran = anew.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
         let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success() && told.contains("were reckoned"), "{told}");
+        assert!(ran.status.success() && told.contains("the estimate is"), "{told}");
         all += &told;
     }
     all

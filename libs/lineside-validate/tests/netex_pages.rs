@@ -31,7 +31,7 @@ fn cases(page: &str) -> Vec<Case> {
     let block = |case: &mut Case, info: &str, text: &str| match info {
         "xml" => case.files.push(text.to_owned()),
         "json" => case.expected = serde_json::from_str(text).expect("the JSON is a list"),
-        _ => panic!("a block of {info:?} means nothing"),
+        _ => panic!("unknown block {info:?}"),
     };
     support::cases(page, begin, block, |_, _| {})
 }

@@ -25,7 +25,7 @@ fn told(notices: &Notices, problems: &[&Problems]) -> Vec<String> {
         assert_eq!(
             problems.retained_problems().len() as u64,
             problems.total_count(),
-            "few enough to be kept"
+            "every problem is retained"
         );
         let field = |field: &str| field.rsplit('/').next().unwrap_or_default().to_owned();
         told.extend(problems.retained_problems().iter().map(|it| match &it.field {

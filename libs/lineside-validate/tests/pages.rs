@@ -89,7 +89,7 @@ fn cases(page: &str) -> Vec<Case> {
         None if info == "json" => {
             case.expected = serde_json::from_str(text).expect("the JSON is a list");
         }
-        None => panic!("a block of {info:?} means nothing"),
+        None => panic!("unknown block {info:?}"),
     };
     let line = |case: &mut Case, line: &str| match line.split_once(": ") {
         Some(("Without", names)) => {
@@ -231,5 +231,5 @@ fn the_papers_list_each_kind() {
         fs::write(&path, list()).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == list(), "docs/rules/README.md is not what the code says: cargo xtask bless");
+    assert!(written == list(), "docs/rules/README.md is outdated; run `cargo xtask bless`");
 }

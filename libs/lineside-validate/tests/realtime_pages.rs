@@ -170,7 +170,7 @@ fn put_block(case: &mut Case, info: &str, text: &str) {
         None if info == "json" => {
             case.expected = serde_json::from_str(text).expect("the JSON is a list");
         }
-        _ => panic!("a block of {info:?} means nothing"),
+        _ => panic!("unknown block {info:?}"),
     }
 }
 
@@ -267,7 +267,7 @@ fn without_a_schedule_nothing_is_held_against_it_and_the_rest_is_said_all_the_sa
         }
     }
     for kind in notice_kinds().filter(|kind| scope.has_code(kind.code)) {
-        assert!(loud.contains(&kind.code), "{} is never said", kind.code);
+        assert!(loud.contains(&kind.code), "no page reports {}", kind.code);
     }
 }
 

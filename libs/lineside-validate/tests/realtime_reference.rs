@@ -92,7 +92,7 @@ fn counts(subject: &MessageSubject<'_>) -> Counts {
 fn real_messages_get_the_counts_of_the_reference() {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let Ok(text) = fs::read_to_string(shared.join("rules/expected/gtfs-rt.json")) else {
-        eprintln!("no feeds beside the repository: nothing was compared");
+        eprintln!("skipped: there are no feeds next to the repository");
         return;
     };
     let expected: Value = serde_json::from_str(&text).unwrap();
@@ -124,13 +124,13 @@ fn real_messages_get_the_counts_of_the_reference() {
                 let ours = ours.get(code).copied().unwrap_or_default();
                 let theirs = theirs[code].as_u64().unwrap_or_default();
                 if ours != theirs && !KNOWN.contains(&(name, code, ours, theirs)) {
-                    wrong.push(format!("{name}: {code}: ours {ours}, theirs {theirs}"));
+                    wrong.push(format!("{name}: {code}: Lineside {ours}, reference {theirs}"));
                 }
             }
         }
     }
     let n_kinds = notice_kinds().count();
     eprintln!("{compared} messages compared, {n_kinds} kinds, {} differences", wrong.len());
-    assert!(compared > 0, "there are expected counts, and no message that they are of");
+    assert!(compared > 0, "the expected counts belong to messages that are missing");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

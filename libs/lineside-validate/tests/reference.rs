@@ -46,7 +46,7 @@ fn theirs(feed: &Value) -> Option<Counts> {
 fn real_feeds_get_the_counts_of_the_reference() {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let Ok(text) = fs::read_to_string(shared.join("rules/expected/gtfs.json")) else {
-        eprintln!("no feeds beside the repository: nothing was compared");
+        eprintln!("skipped: there are no feeds next to the repository");
         return;
     };
     let expected: Value = serde_json::from_str(&text).unwrap();
@@ -64,7 +64,7 @@ fn real_feeds_get_the_counts_of_the_reference() {
         compared += 1;
         let by_one = ours(&path, today, 1);
         if by_one != ours(&path, today, 2) {
-            wrong.push(format!("{name}: two threads find something else than one"));
+            wrong.push(format!("{name}: two threads have other findings than one"));
         }
         let ours = match by_one {
             Ok((ours, _)) => ours,
@@ -80,12 +80,12 @@ fn real_feeds_get_the_counts_of_the_reference() {
             let pair = (count(&ours), count(&theirs));
             let is_known = KNOWN.contains(&(name.as_str(), code.as_str(), pair.0, pair.1));
             if pair.0 != pair.1 && !is_known {
-                wrong.push(format!("{name}: {code}: ours {}, theirs {}", pair.0, pair.1));
+                wrong.push(format!("{name}: {code}: Lineside {}, reference {}", pair.0, pair.1));
             }
         }
     }
     let n_kinds = notice_kinds().count();
     eprintln!("{compared} feeds compared, {n_kinds} kinds, {} differences", wrong.len());
-    assert!(compared > 0, "there are expected counts, and no feed that they are of");
+    assert!(compared > 0, "the expected counts belong to feeds that are missing");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -32,7 +32,7 @@ fn cases(page: &str) -> Vec<Case> {
     let block = |case: &mut Case, info: &str, text: &str| match info {
         "xml" => text.clone_into(&mut case.delivery),
         "json" => case.expected = serde_json::from_str(text).expect("the JSON is a list"),
-        _ => panic!("a block of {info:?} means nothing"),
+        _ => panic!("unknown block {info:?}"),
     };
     support::cases(page, begin, block, |_, _| {})
 }

@@ -103,7 +103,7 @@ week,20240606,1
         |service, year, month, day| timetable.is_service_active(service, date(year, month, day));
     assert!(runs(week, 2024, 6, 3) && runs(week, 2024, 6, 7));
     assert!(!runs(week, 2024, 6, 9), "a Sunday");
-    assert!(!runs(week, 2024, 6, 6), "a removed Thursday; of two rows for it the first counts");
+    assert!(!runs(week, 2024, 6, 6), "a removed Thursday; the first of two rows is used");
     assert!(runs(week, 2024, 6, 8), "an added Saturday");
     assert!(runs(week, 2024, 1, 1) && runs(week, 2024, 12, 31));
     assert!(!runs(week, 2023, 12, 29) && !runs(week, 2025, 1, 1));

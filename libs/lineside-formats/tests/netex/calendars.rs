@@ -383,7 +383,11 @@ impl TableWriter for Unwanted {
 
     fn check_cancelled(&mut self) -> Result<(), Error> {
         self.asked += 1;
-        if self.asked < 3 { Ok(()) } else { Err(Error::new(ErrorKind::Decode, "it is enough")) }
+        if self.asked < 3 {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::Decode, "cancelled by the test"))
+        }
     }
 }
 
@@ -402,8 +406,8 @@ fn journeys_without_days_end_when_nobody_waits_any_more() {
     let (publication, mut problems) = decode_publication(&mut files, &limits).unwrap();
     let mut tables = Unwanted::default();
     let ended = write_gtfs(&publication, &mut tables, &mut problems);
-    assert!(ended.unwrap_err().to_string().contains("it is enough"));
-    assert_eq!(tables.asked, 3, "once for each journey");
+    assert!(ended.unwrap_err().to_string().contains("cancelled by the test"));
+    assert_eq!(tables.asked, 3, "the check runs once per journey");
     assert!(!tables.begun.contains(&"trips.txt"), "{:?}", tables.begun);
     // Two journeys are reported before the cancellation.
     let told = |problems: &Problems| {

@@ -71,7 +71,7 @@ fn every_publication_is_read_whole() {
         assert_eq!(
             trips + lost,
             counts.service_journeys as u64,
-            "{}: each journey is a trip or a loss",
+            "{}: every journey is converted or counted as dropped",
             path.display()
         );
     }

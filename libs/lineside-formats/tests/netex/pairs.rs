@@ -48,11 +48,11 @@ fn check_pair(name: &str) {
     let ids = |timetable: &Timetable| -> BTreeSet<String> {
         timetable.trips().map(|trip| trip.id.to_owned()).collect()
     };
-    assert_eq!(ids(&ours), ids(&theirs), "a trip goes by the id of its ServiceJourney in both");
+    assert_eq!(ids(&ours), ids(&theirs), "the trip has the id of its ServiceJourney in both");
     let routes = |timetable: &Timetable| -> BTreeSet<(String, String)> {
         timetable.routes().map(|route| (route.id.to_owned(), route.short_name.to_owned())).collect()
     };
-    assert_eq!(routes(&ours), routes(&theirs), "a route goes by the id of its Line in both");
+    assert_eq!(routes(&ours), routes(&theirs), "the route has the id of its Line in both");
     for other in theirs.trips() {
         let mine = ours.trip(trip(&ours, other.id));
         assert_eq!(calls(&ours, other.id), calls(&theirs, other.id), "{}", other.id);
@@ -76,7 +76,8 @@ fn check_pair(name: &str) {
 /// stations. In the register a quay has the name of its station, as have the stop points here.
 fn check_stops(ours: &Timetable, theirs: &Timetable) {
     for stop in ours.stops() {
-        let other = theirs.stop(theirs.find_stop(stop.id).expect("the register has every quay"));
+        let other =
+            theirs.stop(theirs.find_stop(stop.id).expect("the stop register contains every quay"));
         assert_eq!((stop.lat, stop.parent, stop.location_type), (None, None, 0), "{}", stop.id);
         assert!(other.lat.is_some() && other.parent.is_some(), "{}", stop.id);
     }
@@ -108,7 +109,7 @@ fn check_boards(ours: &Timetable, theirs: &Timetable) {
             assert_eq!(mine, board(theirs, stop.id, date), "{} on {date}", stop.id);
         }
     }
-    assert!(n_departures > 1_000, "there is something on the boards: {n_departures}");
+    assert!(n_departures > 1_000, "too few departures: {n_departures}");
 }
 
 #[test]

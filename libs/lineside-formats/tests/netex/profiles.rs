@@ -67,7 +67,7 @@ fn the_european_profile_says_what_it_says() {
     assert_eq!(
         calls(timetable, "XX:ServiceJourney:1"),
         ["XX:Quay:1A 23:50 23:50", "XX:StopPlace:2 24:10 24:10"],
-        "past midnight it is still the day on which it began"
+        "after midnight the service date stays the same"
     );
     assert_eq!(
         days(timetable, "XX:ServiceJourney:1"),
@@ -106,12 +106,12 @@ fn the_french_profile_says_what_it_says() {
     assert_eq!(
         calls(timetable, "XX:ServiceJourney:7:LOC"),
         ["FR:29019:Quay:11:LOC 07:30 07:31", "FR:29019:Quay:12:LOC 07:45 07:45"],
-        "times without a reference go by their order"
+        "times without a reference are assigned by their order"
     );
     assert_eq!(
         days(timetable, "XX:ServiceJourney:7:LOC"),
         ["2026-11-02", "2026-11-03", "2026-11-09"],
-        "the day that is taken out is none"
+        "a removed day is not a service day"
     );
     assert_eq!(loaded.losses.total_dropped(), 0, "{:?}", loaded.losses);
 }

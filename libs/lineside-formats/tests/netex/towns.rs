@@ -54,7 +54,7 @@ fn a_town_reads_as_a_timetable() {
     assert_eq!(
         (other.lat, other.lon),
         (station.lat, station.lon),
-        "a quay without a place is where its station is"
+        "a quay without a position has the position of its station"
     );
     let harbor = timetable.stop(timetable.find_stop("T:SSP:harbor").unwrap());
     assert_eq!((harbor.name, harbor.parent), ("Harbor", None));
@@ -79,7 +79,7 @@ fn a_station_may_list_quays_that_stand_beside_it() {
     assert_eq!((station.name, station.location_type), ("Center", 1));
     let quay = timetable.stop(timetable.find_stop("T:Quay:1").unwrap());
     assert_eq!((quay.name, quay.parent), ("Center", Some(station.idx)));
-    assert_eq!(timetable.find_stop("big"), None, "a station of stations is left out");
+    assert_eq!(timetable.find_stop("big"), None, "nested stations are not converted");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn what_may_be_said_besides_is_said_somewhere() {
                 change(&mut made);
                 found(&made).is_ok_and(|found| found.contains_key(other))
             });
-            assert!(is_said, "{code} never comes with {other}");
+            assert!(is_said, "{code} never appears together with {other}");
         }
     }
 }

@@ -15,10 +15,10 @@ pub(crate) fn hold(
     let text = list(format, what, words, kinds);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/rules/{format}.md"));
     if std::env::var_os("LINESIDE_BLESS").is_some() {
-        fs::write(&path, &text).expect("the paper is written");
+        fs::write(&path, &text).expect("the page is writable");
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == text, "docs/rules/{format}.md is not what the code says: cargo xtask bless");
+    assert!(written == text, "docs/rules/{format}.md is outdated; run `cargo xtask bless`");
 }
 
 fn list(

@@ -1,6 +1,6 @@
 //! Real files in a folder next to the repository, and the counts of codes in them that were checked by hand.
 
-#![expect(clippy::print_stderr, reason = "whoever runs the tests learns what was compared")]
+#![expect(clippy::print_stderr, reason = "the test prints the number of comparisons")]
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use lineside_validate::Notices;
 pub(crate) fn data(folder: &str) -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
     if !data.is_dir() {
-        eprintln!("no {folder} beside the repository: nothing was compared");
+        eprintln!("skipped: there is no {folder} next to the repository");
     }
     data.is_dir().then_some(data)
 }
@@ -24,7 +24,7 @@ pub(crate) fn files(data: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     gather(data, &mut found);
     let name = |path: &PathBuf| {
-        path.strip_prefix(data).expect("it lies there").to_string_lossy().into_owned()
+        path.strip_prefix(data).expect("a file in the folder").to_string_lossy().into_owned()
     };
     found.into_iter().map(|path| (name(&path), path)).collect()
 }
@@ -61,7 +61,7 @@ impl Tally {
 
     /// Asserts that the counts are as expected, and that a file was read.
     pub(crate) fn hold(&self, expected: &[(&str, &str, u64)]) {
-        assert!(self.n_read > 0, "none of them can be read");
+        assert!(self.n_read > 0, "no file can be read");
         let counts = self.counts.iter();
         let found: Vec<_> =
             counts.map(|((set, code), total)| (set.as_str(), *code, *total)).collect();

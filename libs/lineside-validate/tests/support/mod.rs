@@ -1,6 +1,6 @@
 //! Common code for the tests of rule pages: parsing of cases, and checks of pages.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -24,7 +24,7 @@ pub(crate) fn cases<C>(
                 inside.push('\n');
                 continue;
             }
-            let case = cases.last_mut().expect("a block stands below the heading of a case");
+            let case = cases.last_mut().expect("a block must follow the heading of a case");
             block(case, info, inside);
             open = None;
         } else if let Some(heading) = text.strip_prefix("## ") {
@@ -35,7 +35,7 @@ pub(crate) fn cases<C>(
             line(case, text);
         }
     }
-    assert!(open.is_none(), "a block does not end");
+    assert!(open.is_none(), "a block is not closed");
     cases
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn cases<C>(
 pub(crate) fn has_both(expected: &[&[Value]], may_lack: bool) -> Result<(), String> {
     let loud = expected.iter().filter(|expected| !expected.is_empty()).count();
     match loud == expected.len() || (loud == 0 && !may_lack) {
-        true => Err("a page has a quiet case and a loud one".to_owned()),
+        true => Err("a page needs a case with findings and one without".to_owned()),
         false => Ok(()),
     }
 }
