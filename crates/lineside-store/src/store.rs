@@ -352,9 +352,8 @@ fn move_blobs_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::from_io(folder, &error))?;
     if let Some(aside) = aside {
         tracing::warn!(
-            "{} is new, but {} has stored files of an earlier database; the folder was renamed to \
-            {}. To restore them, stop the server and put the earlier database and this folder \
-            back. Otherwise the folder may be deleted",
+            "{} is new, but {} has files of an earlier database and was renamed to {}. To restore them, stop the server \
+             and put the earlier database and this folder back. Otherwise the folder may be deleted",
             path.display(),
             folder.display(),
             aside.display()

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "rows" => measure_rows(&path)?,
         "floor" => measure_read_floor(&path)?,
         "raw" => measure_raw_read(&path)?,
-        other => return Err(format!("{other} is no mode").into()),
+        other => return Err(format!("unknown mode {other}").into()),
     }
     println!("{mode}: {:.3} s, peak {} KiB", started.elapsed().as_secs_f64(), peak_memory_kib()?);
     Ok(())

@@ -412,11 +412,7 @@ fn read_one_record<T: ListRecord>(
     let mut record = T::read_value(&json, reading)?;
     match record.record_id() {
         Some("") => {
-            reading.report_problem(
-                "missing_id",
-                "the record has no id and is ignored",
-                Some(&json),
-            );
+            reading.report_problem("missing_id", "a record without an id is ignored", Some(&json));
             return None;
         }
         Some(id) if !seen.insert(SmolStr::new(id)) => {

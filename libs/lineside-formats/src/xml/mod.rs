@@ -324,7 +324,7 @@ impl<'a> XmlReader<'a> {
             let mut all = start.attributes();
             let n = all.with_checks(false).take(self.limits.attributes + 1).count();
             if too_long || n > self.limits.attributes {
-                let detail = format!("<{name}> has more attributes than are taken");
+                let detail = format!("<{name}> has more attributes than the limit");
                 return Err(Error::new(ErrorKind::TooLarge, detail));
             }
         }

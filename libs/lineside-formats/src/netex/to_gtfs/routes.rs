@@ -37,7 +37,7 @@ impl<'p> GtfsWriter<'p, '_> {
                 first_non_empty(&[line.mode, modes.get(&line.id).copied().unwrap_or_default()]);
             let kind = route_type(self.resolve_text(mode), self.resolve_text(line.submode))
                 .unwrap_or_else(|| {
-                    let detail = "has no mode that GTFS has; it is converted to a bus";
+                    let detail = "has no mode that GTFS supports; it is converted to a bus";
                     self.report_problem(line.file, "unknown_transport_mode", detail, line.id);
                     MODE_UNKNOWN
                 });
