@@ -21,7 +21,7 @@ def wait_until(what, condition):
         if found:
             return found
         time.sleep(0.25)
-    raise TimeoutError(what)
+    raise TimeoutError(f"timeout while waiting for {what}")
 
 
 class Demo:
@@ -34,8 +34,8 @@ class Demo:
             stdout=self.log.open("w"),
             stderr=subprocess.STDOUT,
         )
-        self.base = wait_until("the demo prints its address", self._find_address)
-        wait_until("all feeds are good", self._is_ready)
+        self.base = wait_until("the URL of the demo", self._find_address)
+        wait_until("the state ok of all feeds", self._is_ready)
 
     def _find_address(self):
         if self.process.poll() is not None:
@@ -64,7 +64,7 @@ class Demo:
             request = urllib.request.Request(self.base + "/demo/faults", body)
             with urllib.request.urlopen(request, timeout=60):
                 pass
-        wait_until("the faults show", self._is_frozen)
+        wait_until("the state of the faults", self._is_frozen)
 
     def _is_frozen(self):
         feeds = {feed["id"]: feed for feed in self.read_json("/api/v1/feeds")["items"]}

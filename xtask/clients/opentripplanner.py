@@ -37,13 +37,13 @@ class OpenTripPlanner:
             stderr=subprocess.STDOUT,
         )
         try:
-            wait_until("OpenTripPlanner is up", self._is_up)
+            wait_until("the start of OpenTripPlanner", self._is_up)
         except TimeoutError:
             self.stop()
             raise
 
     def _is_up(self):
-        require(self.process.poll() is None, f"it ended: {tail(self.log)}")
+        require(self.process.poll() is None, f"OpenTripPlanner ended: {tail(self.log)}")
         try:
             with urllib.request.urlopen(f"{self.base}/actuators/health", timeout=10) as reply:
                 return json.load(reply)["status"] == "UP"
@@ -202,7 +202,7 @@ def check_trip_updates(demo, otp):
     for way in ("rt", "lite"):
         settled = lambda: read_counts(otp, way) == (len(trips) - out_of_reach, out_of_reach)
         try:
-            wait_until("counts settle", settled)
+            wait_until("stable counts", settled)
         except TimeoutError:
             pass
         counts[way] = read_counts(otp, way)
@@ -211,7 +211,7 @@ def check_trip_updates(demo, otp):
         set(counts.values()) == {expected},
         f"expected {expected} (applied, headway), found {counts}: {last_failures(otp)}",
     )
-    return f"{expected[0]} of {expected[0]} by GTFS-Realtime and SIRI ET, {out_of_reach} of headway trips left out"
+    return f"{expected[0]} of {expected[0]} by GTFS-Realtime and SIRI ET, {out_of_reach} of headway trips skipped"
 
 
 def read_counts(otp, way):
@@ -237,7 +237,7 @@ def check_equal_times(otp):
         return not differences and found["rt"]
 
     try:
-        trips = wait_until("times are equal", are_equal)
+        trips = wait_until("equal times", are_equal)
     except TimeoutError:
         raise Failure(differences) from None
     return f"{len(trips)} trips"
@@ -249,7 +249,7 @@ def find_differences(found):
     for way in ("siri", "lite"):
         missing = set(found["rt"]) - set(found[way])
         if missing:
-            lines.append(f"{way} lacks {sorted(missing)[:5]}")
+            lines.append(f"{way}: missing {sorted(missing)[:5]}")
         common = set(found["rt"]) & set(found[way])
         different = sorted(trip for trip in common if found["rt"][trip] != found[way][trip])
         if different:
