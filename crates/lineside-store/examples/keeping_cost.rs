@@ -71,7 +71,7 @@ fn save_round(
     drop(told);
     let ended: Vec<(bool, Duration)> = ended.iter().collect();
     if ended.iter().any(|(is_saved, _)| !is_saved) {
-        return Err("a successful write".into());
+        return Err("writing to the disk failed".into());
     }
     Ok(ended.into_iter().map(|(_, wait)| wait).collect())
 }

@@ -76,7 +76,7 @@ fn poll(n: u64) -> PollRecord {
 
 /// Returns the override of the feed, which is a number here.
 fn laid_over(store: &Store) -> Option<Secret> {
-    let all = store.list_overrides().expect("readable polls");
+    let all = store.list_overrides().expect("readable overrides");
     all.into_iter().next().map(|(_, body)| body)
 }
 

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut files = PublicationSource::new(&body, &limits.files)?;
     for name in files.file_names() {
         let mut text = Vec::new();
-        files.open_file(&name)?.ok_or("a missing file")?.read_to_end(&mut text)?;
+        files.open_file(&name)?.ok_or("a file is missing")?.read_to_end(&mut text)?;
         texts.push(String::from_utf8_lossy(&text).into_owned());
     }
     print_summary(&body, &limits)?;

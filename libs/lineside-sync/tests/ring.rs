@@ -330,7 +330,7 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
                             MissedEntries::Nothing => {}
                             MissedEntries::Entries(entries) => at += entries,
                             MissedEntries::Uncounted => {
-                                panic!("a ring with consecutive offsets counts its dropped entries")
+                                panic!("the ring did not count the dropped entries")
                             }
                         }
                     } else if last {

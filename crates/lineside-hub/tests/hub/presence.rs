@@ -180,7 +180,7 @@ fn from_many_threads_what_is_told_is_who_is_there() {
             let (sign, client) = word.split_at(1);
             let changed =
                 if sign == "+" { known.insert(client.to_owned()) } else { known.remove(client) };
-            assert!(changed, "{word} is unknown");
+            assert!(changed, "{word} repeats an earlier change");
         }
         known.clone()
     };
@@ -230,7 +230,7 @@ proptest! {
                 } else {
                     known.remove(client)
                 };
-                assert!(changed, "{word} is unknown");
+                assert!(changed, "{word} repeats an earlier change");
             }
             known.clone()
         };

@@ -23,11 +23,11 @@ fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
         assert_eq!(until_then.take(), 0);
     }));
     let Some(Delivery::State { state: one, .. }) = first.next_delivery() else {
-        panic!("the test source has no state")
+        panic!("the delivery is not a state")
     };
     assert_eq!(signals.take(), 1);
     let Some(Delivery::State { state: two, .. }) = other.lock().next_delivery() else {
-        panic!("the test source has no state")
+        panic!("the delivery is not a state")
     };
     assert!(Arc::ptr_eq(&one, &two));
     assert_eq!(stage.hub.metrics().states_encoded_total, 1);

@@ -166,7 +166,7 @@ fn a_large_part_is_compressed_once_whatever_is_around_it() {
     }
     let (mut session, channel) = session(&network, "feed/city");
     let Some(Delivery::State { state, .. }) = session.next_delivery() else {
-        panic!("the message contains no state")
+        panic!("the delivery is not a state")
     };
     // The test network's parts are small; this one is not.
     let large = format!("{{\n\"changes\":[{}0]}}", "\"tram\",".repeat(200));

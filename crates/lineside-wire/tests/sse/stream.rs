@@ -157,7 +157,7 @@ fn a_comment_shows_that_the_connection_lives_and_brings_the_id_up_to_date() {
     let beat = |stream: &mut SseStream| {
         while poll(stream, &wakes).is_ready() {}
         network.clock.advance(HEARTBEAT_INTERVAL);
-        let Poll::Ready(Some(beat)) = poll(stream, &wakes) else { panic!("no heartbeat is due") };
+        let Poll::Ready(Some(beat)) = poll(stream, &wakes) else { panic!("no heartbeat arrived") };
         assert!(poll(stream, &wakes).is_pending(), "exactly one heartbeat is due");
         String::from_utf8(beat.to_vec()).expect("text")
     };
@@ -242,7 +242,7 @@ fn a_stream_ends_with_its_readers_token() {
     assert!(wakes.0.load(Ordering::Relaxed) > before, "the stream's task is woken");
     network.change(1, 3);
     let Poll::Ready(Some(last)) = poll(&mut stream, &wakes) else {
-        panic!("the stream sends nothing")
+        panic!("the stream sent no last comment")
     };
     assert_eq!(&last[..], b": expired: the token has expired\n");
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
@@ -300,7 +300,7 @@ fn refusals_have_a_status_and_a_code() {
     );
     let long = "x".repeat(10_000);
     let Err(OpenError::BadChannel { name, why: BadChannel::TooLong }) = open(&[&long]) else {
-        panic!("the request was accepted")
+        panic!("the name was accepted")
     };
     assert!(name.len() < 200);
 }

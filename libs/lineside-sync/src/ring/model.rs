@@ -69,7 +69,7 @@ impl Reader {
             MissedEntries::Nothing => {}
             MissedEntries::Entries(entries) => self.accounted += entries,
             MissedEntries::Uncounted => {
-                panic!("a ring with consecutive offsets counts its dropped entries")
+                panic!("the ring did not count the dropped entries")
             }
         }
         for entry in taken {
