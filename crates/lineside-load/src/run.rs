@@ -99,7 +99,7 @@ fn no_session_error(plan: &LoadPlan, connected: &[ConnectOutcome]) -> LoadError 
     for (reason, times) in connected.iter().flat_map(|connected| &connected.failed) {
         count_reason(&mut reasons, reason, *times);
     }
-    let given_up = |(reason, _): &&(String, u64)| !reason.starts_with("canceled");
+    let given_up = |(reason, _): &&(String, u64)| !reason.starts_with("cancelled");
     let most = reasons.iter().filter(given_up).max_by_key(|(_, times)| *times);
     let why = most.map_or("no session could connect", |(reason, _)| reason.as_str());
     LoadError::Unreachable(format!("{}: {why}; {}", plan.target.url, failure_advice(why)))

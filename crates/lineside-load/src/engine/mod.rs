@@ -158,7 +158,7 @@ impl LoadEngine {
                     STALL_MAX.as_secs()
                 ));
             } else if self.ready == 0 && self.failure_count() >= HOPELESS_AFTER {
-                self.fail_waiting_sessions("canceled because the other sessions failed");
+                self.fail_waiting_sessions("cancelled because the other sessions failed");
             }
         }
         let bounds = bucket_bounds();
