@@ -97,7 +97,7 @@ mod tests {
         let mut places: Vec<(f64, f64)> =
             (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
         places.push((0.1, -170.0));
-        let [west, south, ..] = bounds_of(places).expect("there are places");
+        let [west, south, ..] = bounds_of(places).expect("the extent of places");
         assert!(west >= 2.0 && south >= 48.0);
         assert_eq!(bounds_of(Vec::new()), None);
         assert_eq!(bounds_of(vec![(1.0, 2.0)]), Some([2.0, 1.0, 2.0, 1.0]));
@@ -109,14 +109,14 @@ mod tests {
         let mut places: Vec<(f64, f64)> =
             (0..100).map(|at| (40.0 + f64::from(at) / 1e3, -122.0)).collect();
         places.extend([(39.5, -122.1), (39.0, -122.2), (38.5, -121.5)]);
-        let extent = Extent::from_places(places).expect("there are places");
+        let extent = Extent::from_places(places).expect("the extent of places");
         assert_eq!(extent.bounds, [-122.2, 38.5, -121.5, 40.099]);
         let [west, south, east, north] = extent.frame;
         assert!(south > 39.9 && north <= 40.11, "{:?}", extent.frame);
         assert!((west, east) == (-122.0, -122.0), "{:?}", extent.frame);
         // Stops all over a country stay in view.
         let country: Vec<(f64, f64)> = (0..100).map(|at| (f64::from(at) / 10.0, 5.0)).collect();
-        let extent = Extent::from_places(country).expect("there are places");
+        let extent = Extent::from_places(country).expect("the extent of places");
         assert_eq!(extent.frame, extent.bounds);
     }
 

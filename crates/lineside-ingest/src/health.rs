@@ -211,7 +211,10 @@ mod tests {
         let mut health = ContentHistory::default();
         health.record_message(&message(80, 0), Some(100), at(0));
         health.record_message(&message(1, 0), Some(100), at(15));
-        assert!(!health.expected_content(Some(100), at(15)).is_too_little(), "too early");
+        assert!(
+            !health.expected_content(Some(100), at(15)).is_too_little(),
+            "the history is too short"
+        );
         let mut alerts = ContentHistory::default();
         for poll in 0..=240 {
             alerts.record_message(&message(0, 0), Some(100), at(poll * 15));
@@ -220,12 +223,15 @@ mod tests {
         assert_eq!(
             (expectation.usual, expectation.tells_of_trips),
             (None, false),
-            "something else"
+            "a feed of alerts has no usual number"
         );
         alerts.record_message(&message(1, 0), Some(100), at(3_615));
         alerts.record_message(&message(0, 0), Some(100), at(3_630));
         assert!(alerts.expected_content(None, at(3_630)).tells_of_trips);
-        assert!(!usual(80).expected_content(None, at(3_600)).is_too_little(), "no timetable");
+        assert!(
+            !usual(80).expected_content(None, at(3_600)).is_too_little(),
+            "nothing is expected without a timetable"
+        );
     }
 
     #[test]
@@ -238,10 +244,16 @@ mod tests {
         assert!(!health.expected_content(Some(100), at(3_900)).is_frozen(limit));
         health.record_message(&message(80, 240), Some(100), at(3_915));
         assert!(health.expected_content(Some(100), at(3_915)).is_frozen(limit));
-        assert!(!health.expected_content(Some(2), at(3_915)).is_frozen(limit), "at night");
+        assert!(
+            !health.expected_content(Some(2), at(3_915)).is_frozen(limit),
+            "few trips run at night"
+        );
         let mut same = usual(80);
         same.record_repeated_message(at(3_915));
-        assert!(same.expected_content(Some(100), at(3_915)).is_frozen(limit), "in the same bytes");
+        assert!(
+            same.expected_content(Some(100), at(3_915)).is_frozen(limit),
+            "repeated bytes count as unchanged"
+        );
         health.record_message(&message(80, 241), Some(100), at(3_930));
         assert!(!health.expected_content(Some(100), at(3_930)).is_frozen(limit));
     }

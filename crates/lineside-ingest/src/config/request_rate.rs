@@ -116,7 +116,10 @@ mod tests {
             RequestRate::parse(a).unwrap().implies(RequestRate::parse(b).unwrap())
         };
         assert!(implies("4/min", "5/min") && implies("4/h", "4/min") && implies("1/s", "1/s"));
-        assert!(implies("1/10min", "1/min") && !implies("6/h", "1/10min"), "no bursts");
+        assert!(
+            implies("1/10min", "1/min") && !implies("6/h", "1/10min"),
+            "1/10min allows no bursts"
+        );
         // Neither implies the other: one forbids bursts, the other limits the sum.
         assert!(!implies("1/s", "30/min") && !implies("30/min", "1/s"));
     }

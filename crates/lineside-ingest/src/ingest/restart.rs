@@ -231,7 +231,7 @@ impl RestartPlan {
         let restored = fit.filter_map(|room| hub.restore_room(room, self.away).ok());
         let n_restored = restored.filter(|restored| *restored).count();
         if n_kept > 0 {
-            tracing::info!(kept = n_kept, restored = n_restored, "channel logs are restored");
+            tracing::info!(saved = n_kept, restored = n_restored, "channel logs are restored");
         }
     }
 

@@ -37,7 +37,7 @@ fn client(answers: &'static [&'static [Ipv4Addr]]) -> PublicOnly {
 /// Starts a server on an address that answers every request alike; returns its port.
 async fn server(address: Ipv4Addr, reply: String) -> u16 {
     let listener = TcpListener::bind((address, 0)).await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
+    let port = listener.local_addr().expect("a valid URL").port();
     tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
             let mut request = [0; 4_096];
@@ -55,7 +55,7 @@ fn reply(status: &str, location: Option<&str>) -> String {
 
 /// Returns the status, or the reason why nothing was requested.
 async fn ask(client: &PublicOnly, url: &str) -> Result<u16, NotPublic> {
-    let url = Url::parse(url).expect("an address");
+    let url = Url::parse(url).expect("a valid URL");
     match client.begin_get(&url)?.send().await {
         Ok(response) => Ok(response.status().as_u16()),
         Err(error) => Err(cause(&error)),
@@ -89,11 +89,11 @@ fn what_cannot_be_on_the_internet_is_refused_before_anything_is_asked() {
         ("http://0x7f.1/", NotPublic::Host),
         ("http://0251.0376.0251.0376/", NotPublic::Host),
     ] {
-        let refused = client.begin_get(&Url::parse(url).expect("an address")).map(drop);
+        let refused = client.begin_get(&Url::parse(url).expect("a valid URL")).map(drop);
         assert_eq!(refused, Err(why), "{url}");
     }
     for url in ["https://example.org/", "http://1.1.1.1:8080/a?b"] {
-        assert!(client.begin_get(&Url::parse(url).expect("an address")).is_ok(), "{url}");
+        assert!(client.begin_get(&Url::parse(url).expect("a valid URL")).is_ok(), "{url}");
     }
 }
 
@@ -101,8 +101,13 @@ fn what_cannot_be_on_the_internet_is_refused_before_anything_is_asked() {
 async fn the_systems_own_names_lead_nowhere() {
     let client = PublicOnly::new(Client::builder()).expect("a client");
     let port = server(ALLOWED, reply("200 OK", None)).await;
-    let url = Url::parse(&format!("http://localhost:{port}/")).expect("an address");
-    let error = client.begin_get(&url).expect("a name").send().await.expect_err("not public");
+    let url = Url::parse(&format!("http://localhost:{port}/")).expect("a valid URL");
+    let error = client
+        .begin_get(&url)
+        .expect("the URL is allowed")
+        .send()
+        .await
+        .expect_err("the request must fail");
     assert_eq!(cause(&error), NotPublic::Host);
 }
 
@@ -131,12 +136,12 @@ async fn a_redirect_is_judged_as_the_first_address_was() {
     let to = format!("http://{FORBIDDEN}:{hidden}/");
     let port = server(ALLOWED, reply("302 Found", Some(&to))).await;
     let found = ask(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
-    assert_eq!(found, Err(NotPublic::Host), "its address is another one");
+    assert_eq!(found, Err(NotPublic::Host), "the redirect leads to a forbidden address");
     let port =
         server(ALLOWED, reply("302 Found", Some(&format!("http://other.test:{hidden}/")))).await;
     let client = client(&[&[ALLOWED], &[FORBIDDEN]]);
     let found = ask(&client, &format!("http://example.test:{port}/")).await;
-    assert_eq!(found, Err(NotPublic::Host), "its name leads elsewhere");
+    assert_eq!(found, Err(NotPublic::Host), "the name resolves to a forbidden address");
 }
 
 #[tokio::test]

@@ -116,7 +116,7 @@ fn run(wishes: &[Wish]) -> Vec<Sent> {
             None => break,
         }
     }
-    assert!(tasks.is_empty(), "nobody waits for ever");
+    assert!(tasks.is_empty(), "a task is still waiting");
     log.sent.take()
 }
 
@@ -144,7 +144,7 @@ fn check(wishes: &[Wish]) {
         for rate in &rates {
             for some in began.windows(rate.max_requests() + 1) {
                 let span = some[rate.max_requests()] - some[0];
-                assert!(span >= rate.period(), "{rate} is passed: {some:?} of {wishes:?}");
+                assert!(span >= rate.period(), "{rate} is exceeded: {some:?} of {wishes:?}");
             }
         }
         let slowest = rates.iter().map(|rate| rate.period()).max().unwrap_or_default();
@@ -170,7 +170,7 @@ fn check(wishes: &[Wish]) {
     for number in 0..wishes.len() {
         assert!(
             sent.iter().any(|sent| sent.feed == number),
-            "{number} was never asked: {wishes:?}"
+            "{number} was never polled: {wishes:?}"
         );
     }
 }
@@ -190,7 +190,7 @@ fn no_feed_starves(
         assert!(one.began <= one.wanted + longest, "{one:?} of {wishes:?}");
         return;
     }
-    assert_eq!(one.began, one.booked, "what is booked is kept: {one:?} of {wishes:?}");
+    assert_eq!(one.began, one.booked, "the reserved time changed: {one:?} of {wishes:?}");
     assert!(one.began <= one.wanted + slowest * (n_feeds + 1), "{one:?} of {wishes:?}");
     for (other, began) in feeds.iter().filter(|(other, _)| **other != one.feed) {
         let first = began.partition_point(|at| *at <= one.wanted);

@@ -408,7 +408,7 @@ mod tests {
         };
         let record = Record::new(feed, "an \"id\"".into(), bytes::Bytes::new(), body, join);
         let (bytes, max) = (record.upsert_json().len() + 1, record.bytes_max());
-        assert!(bytes <= max, "{bytes} bytes, at most {max} promised");
+        assert!(bytes <= max, "{bytes} bytes, more than the maximum of {max}");
     }
 
     proptest! {

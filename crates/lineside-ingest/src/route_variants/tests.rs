@@ -155,7 +155,7 @@ fn a_line_of_many_patterns_in_any_order_takes_some_looks_for_each_pair() {
         stops
     });
     let (n_asked, n_looks) = work(patterns.take(PATTERNS_MAX));
-    assert_eq!(n_asked, 200, "each stop once");
+    assert_eq!(n_asked, 200, "each stop is looked up once");
     let n_pairs = PATTERNS_MAX * (PATTERNS_MAX - 1) / 2;
     assert!(n_looks < 5 * n_pairs, "{n_looks}");
 }
@@ -168,7 +168,7 @@ fn patterns_that_nearly_fit_take_a_look_at_each_stop_of_each_two_at_most() {
     // All are alike, but turn to other stops at their ends.
     let turn = |n: u32| trunk().chain([n % 25, 50 + n / 25]).collect();
     let (n_asked, n_looks) = work((0..PATTERNS_MAX as u32).map(turn));
-    assert_eq!(n_asked, length - 2, "each stop once");
+    assert_eq!(n_asked, length - 2, "each stop is looked up once");
     assert!((n_pairs * (length - 2)..=n_pairs * (length + 1)).contains(&n_looks), "{n_looks}");
     // They leave to other stops there, which is detected at once.
     let branch = |n: u32| trunk().chain([1_000 + n, 2_000 + n]).collect();
@@ -228,8 +228,11 @@ fn the_ways_of_a_line_are_put_together_once_for_each_version() {
     let ways = first.route_variants(line("A"));
     assert_eq!(ways.shown.iter().map(|way| way.id).collect::<Vec<_>>(), [Some(0), Some(1)]);
     assert!(Arc::ptr_eq(&ways, &first.route_variants(line("A"))));
-    assert!(!Arc::ptr_eq(&ways, &second.route_variants(line("A"))), "another version's");
-    assert!(first.route_variants(line("B")).shown.is_empty(), "another line's");
+    assert!(
+        !Arc::ptr_eq(&ways, &second.route_variants(line("A"))),
+        "another version has its own variants"
+    );
+    assert!(first.route_variants(line("B")).shown.is_empty(), "another line has no variants");
     // The variants are freed with the version.
     drop(first);
     assert_eq!(Arc::strong_count(&ways), 1);

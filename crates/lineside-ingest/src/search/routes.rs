@@ -78,10 +78,10 @@ mod tests {
             assert_eq!(rank(query, "2", "harbour", 0), None, "{query}");
         }
         assert_eq!(rank("T1", "1", "harbour", 0), Some(1));
-        assert_eq!(rank("T1", "1", "harbour", 3), None, "a bus");
-        assert_eq!(rank("T1", "t1", "harbour", 3), Some(0), "it is called so");
+        assert_eq!(rank("T1", "1", "harbour", 3), None, "a bus does not match");
+        assert_eq!(rank("T1", "t1", "harbour", 3), Some(0), "the name matches");
         assert_eq!(rank("bus 1", "1", "harbour", 0), None);
         assert_eq!(rank("tram museum", "9", "tram museum", 3), Some(2));
-        assert_eq!(rank("tram", "9", "harbour", 0), None, "a mode alone is no name");
+        assert_eq!(rank("tram", "9", "harbour", 0), None, "a mode alone does not match");
     }
 }

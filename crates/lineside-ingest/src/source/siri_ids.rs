@@ -198,7 +198,7 @@ mod tests {
             (&table, IdKind::Line, "A", "A"),
             (&table, IdKind::Line, "B", "2"),
         ] {
-            assert_eq!(ids.map_id(kind, id), expected, "{id} by {ids:?}");
+            assert_eq!(ids.map_id(kind, id), expected, "{id} mapped by {ids:?}");
         }
     }
 

@@ -76,16 +76,16 @@ fn data_are_unreliable_since_their_own_time_whatever_the_state_becomes() {
     let mut status = good(1000);
     assert_eq!(unreliable_since(&mut status, 1010, &RULES), None);
     status = failed(status, 1020);
-    assert_eq!(unreliable_since(&mut status, 1020, &RULES), None, "its data are seconds old");
+    assert_eq!(unreliable_since(&mut status, 1020, &RULES), None, "the data are seconds old");
     for (now, state) in [(1310, FeedState::Failing), (9000, FeedState::Failing)] {
         assert_eq!(unreliable_since(&mut status, now, &RULES), Some(1000));
         assert_eq!(status.state, state);
     }
     let paused = HealthRules { paused: true, ..RULES };
-    assert_eq!(unreliable_since(&mut status, 9010, &paused), Some(1000), "paused in an outage");
-    assert_eq!(unreliable_since(&mut good(1000), 1010, &paused), None, "paused while well");
+    assert_eq!(unreliable_since(&mut status, 9010, &paused), Some(1000), "paused during an outage");
+    assert_eq!(unreliable_since(&mut good(1000), 1010, &paused), None, "paused while ok");
     let mut status = good(9000);
-    assert_eq!(unreliable_since(&mut status, 9010, &RULES), None, "well again");
+    assert_eq!(unreliable_since(&mut status, 9010, &RULES), None, "ok again");
     // Late, then stale.
     for now in [9400, 20_000] {
         assert_eq!(unreliable_since(&mut status, now, &RULES), Some(9000));
@@ -96,9 +96,17 @@ fn data_are_unreliable_since_their_own_time_whatever_the_state_becomes() {
 
 #[test]
 fn data_without_a_usable_time_are_unreliable_since_that_was_seen() {
-    assert_eq!(unreliable_since(&mut good(2000), 1000, &RULES), Some(1000), "a clock ahead");
+    assert_eq!(
+        unreliable_since(&mut good(2000), 1000, &RULES),
+        Some(1000),
+        "the timestamp is in the future"
+    );
     let never = failed(FeedStatus::default(), 1000);
-    assert_eq!(unreliable_since(&mut never.clone(), 1000, &RULES), Some(1000), "never came");
+    assert_eq!(
+        unreliable_since(&mut never.clone(), 1000, &RULES),
+        Some(1000),
+        "no data have arrived"
+    );
     let mut empty = FeedStatus { entities: 0, ..good(1000) };
     assert_eq!(unreliable_since(&mut empty, 1001, &RULES), Some(1000));
     let schedule = FeedStatus { format: Some(Format::Gtfs), ..good(1000) };

@@ -115,7 +115,7 @@ fn is_running(id: &str) -> bool {
 async fn until_gone(id: &str) {
     let clock = RealClock::new();
     while is_running(id) {
-        assert!(clock.monotonic() < LONG, "process {id} goes on");
+        assert!(clock.monotonic() < LONG, "process {id} still runs");
         clock.sleep(Duration::from_millis(5)).await;
     }
 }
@@ -149,7 +149,7 @@ async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutpu
     let real = RealClock::new();
     let time = async {
         while !fs::read_to_string(begun).is_ok_and(|text| text.ends_with('\n')) {
-            assert!(real.monotonic() < LONG, "it never began");
+            assert!(real.monotonic() < LONG, "the program never began");
             real.sleep(Duration::from_millis(5)).await;
         }
         clock.advance(program.timeout);
@@ -158,7 +158,7 @@ async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutpu
     };
     tokio::select! {
         ran = running => ran,
-        () = time => unreachable!("it waits for ever"),
+        () = time => unreachable!("the program has no timeout"),
     }
 }
 
@@ -252,7 +252,7 @@ async fn a_run_that_is_given_up_ends_its_program() {
     let running = tokio::spawn(async move { run_over(&waiting, b"x").await.map(drop) });
     let clock = RealClock::new();
     let id = loop {
-        assert!(clock.monotonic() < LONG, "it never began");
+        assert!(clock.monotonic() < LONG, "the program never began");
         clock.sleep(Duration::from_millis(5)).await;
         match fs::read_to_string(&file) {
             Ok(id) if id.ends_with('\n') => break id,

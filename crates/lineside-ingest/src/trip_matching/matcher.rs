@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(of(added, "weekday"), "added weekday");
         }
         for extra in [Duplicated, Replacement, Unscheduled] {
-            assert_eq!(of(extra, "weekday"), "matched", "whatever the day");
+            assert_eq!(of(extra, "weekday"), "matched", "the service day does not matter");
             assert_eq!(of(extra, "X"), "unknown_trip X");
         }
         for planned in [Scheduled, Canceled, Deleted] {
@@ -360,7 +360,7 @@ mod tests {
             FeedEntity { vehicle: Some(vehicle(trip("", "", "R"))), ..FeedEntity::default() },
         ];
         let counts = match_trips(&entities, &timetable);
-        assert_eq!((counts.matched, counts.unmatched_count()), (1, 1), "an entity counts once");
+        assert_eq!((counts.matched, counts.unmatched_count()), (1, 1), "an entity is counted once");
         let (reason, found) = counts.reasons().next().unwrap();
         assert_eq!((reason, found.count), (MatchReason::UnknownTrip, 1));
         assert!(found.sample_ids().eq(["X:weekday"]));

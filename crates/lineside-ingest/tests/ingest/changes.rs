@@ -33,7 +33,7 @@ async fn producer(lat: f32) -> Upstream {
 async fn until_ok(ingest: &Ingest, ids: &[&str]) {
     for id in ids {
         let is_ok = || ingest.find_feed(id).is_some_and(|it| it.status().state == FeedState::Ok);
-        until(format_args!("{id} is well"), is_ok).await;
+        until(format_args!("{id} is ok"), is_ok).await;
     }
 }
 
@@ -80,7 +80,7 @@ async fn a_feed_that_is_configured_otherwise_keeps_what_it_has() {
     assert_eq!(is.config().display_name(), "Buses");
     assert!(Arc::ptr_eq(&was.snapshot().unwrap(), &is.snapshot().unwrap()));
     assert!(Arc::ptr_eq(&was.network(), &is.network()));
-    until("it was asked again", || upstream.requests().len() > asked + 1).await;
+    until("the source is polled again", || upstream.requests().len() > asked + 1).await;
     let last = upstream.requests().pop().unwrap();
     assert!(last.contains("x-key: two") && last.contains("if-none-match: \"one\""), "{last}");
     assert_eq!(ingest.networks()[0].position().epoch, position.epoch);
@@ -96,11 +96,12 @@ fn hammer(ingest: &Arc<Ingest>, stop: &Arc<AtomicBool>, reads: &Arc<AtomicU64>) 
     let (ingest, stop, reads) = (Arc::clone(ingest), Arc::clone(stop), Arc::clone(reads));
     std::thread::spawn(move || {
         while !stop.load(Ordering::Acquire) {
-            let feed = ingest.find_feed("stays").expect("it is there all the time");
+            let feed = ingest.find_feed("stays").expect("the feed stays in the catalog");
             assert!(feed.snapshot().is_some_and(|it| !it.bytes.is_empty()));
             assert_eq!(feed.network().state().vehicles().count(), 1);
             assert!(ingest.feeds().iter().any(|feed| feed.id().as_str() == "stays"));
-            let mut session = subscribe(&ingest, "feed/stays").expect("it takes subscribers");
+            let mut session =
+                subscribe(&ingest, "feed/stays").expect("the channel accepts subscribers");
             let mut held = Held::default();
             assert_eq!(pull(&mut session, &mut held), None);
             assert_eq!(held.ids("vehicle"), ["1"]);
@@ -141,7 +142,7 @@ async fn feeds_come_and_go_and_the_others_are_served_all_the_time() {
                     && ingest.find_network_of_feed("joins").is_none()
             );
         }
-        until("it was read meanwhile", || reads.load(Ordering::Acquire) > seen + 1).await;
+        until("the feed is read in this round", || reads.load(Ordering::Acquire) > seen + 1).await;
     }
     stop.store(true, Ordering::Release);
     hammering.join().unwrap();
@@ -184,13 +185,13 @@ async fn another_source_takes_over_once_it_brings_something() {
     let before = feed().snapshot().unwrap();
     let epoch = ingest.networks()[0].epoch();
     ingest.apply_change(vec![config("f", &new.url("/other"))]).await.unwrap();
-    until("the new source failed twice", || new.requests().len() > 1).await;
+    until("the new source fails twice", || new.requests().len() > 1).await;
     assert!(Arc::ptr_eq(&before, &feed().snapshot().unwrap()));
     assert_eq!(feed().network().state().vehicles().count(), 1);
-    assert!(!new.requests()[0].contains("if-none-match"), "validators are of one source");
+    assert!(!new.requests()[0].contains("if-none-match"), "validators belong to one source");
     // The source turns into a schedule.
     new.set(Answer::Bytes(http("200 OK", &[], &zip(0))));
-    until("the schedule is there", || ingest.networks()[0].timetable().is_some()).await;
+    until("the schedule is loaded", || ingest.networks()[0].timetable().is_some()).await;
     until("its bytes are served", || feed().snapshot().unwrap().bytes == zip(0)).await;
     assert_eq!(ingest.networks()[0].state().vehicles().count(), 0);
     assert_eq!(ingest.networks()[0].epoch(), epoch);
@@ -198,7 +199,7 @@ async fn another_source_takes_over_once_it_brings_something() {
     let raw = Some(lineside_formats::Format::Raw);
     let config = FeedConfig { format: raw, ..config("f", &new.url("/other")) };
     ingest.apply_change(vec![config]).await.unwrap();
-    until("the schedule is gone", || ingest.networks()[0].timetable().is_none()).await;
+    until("the schedule is removed", || ingest.networks()[0].timetable().is_none()).await;
     assert_eq!(feed().format(), raw);
     ingest.shut_down().await;
 }
@@ -227,7 +228,10 @@ async fn networks_are_put_together_anew_out_of_what_is_known() {
     assert_eq!((changed.changed, changed.networks), (ids(&["vehicles"]), ids(&["city"])));
     let network = ingest.find_network_of_feed("vehicles").unwrap();
     assert_eq!(network.id().as_str(), "city");
-    assert!(Arc::ptr_eq(&timetable, &network.timetable().unwrap()), "it is not loaded again");
+    assert!(
+        Arc::ptr_eq(&timetable, &network.timetable().unwrap()),
+        "the schedule is not loaded again"
+    );
     assert_eq!(pull(&mut session, &mut held), Some(SubscriptionEnd::Over));
     let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
     assert_eq!(pull(&mut session, &mut held), None);
@@ -251,10 +255,10 @@ async fn a_paused_feed_is_served_and_its_source_left_alone() {
     let paused = FeedConfig { paused: true, ..one.clone() };
     ingest.apply_change(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
     let status = || ingest.find_feed("f").unwrap().status();
-    until("it says so", || status().reason.starts_with("paused")).await;
+    until("the reason says that it is paused", || status().reason.starts_with("paused")).await;
     let others_are_asked = async || {
         let meanwhile = other.requests().len();
-        until("others were asked", || other.requests().len() > meanwhile + 5).await;
+        until("the other source is polled", || other.requests().len() > meanwhile + 5).await;
     };
     // A request that the pause cancelled may still arrive.
     others_are_asked().await;
@@ -268,13 +272,17 @@ async fn a_paused_feed_is_served_and_its_source_left_alone() {
         let bins = ingest.archive().list_bins(&feed("f"), ArchiveSpan::Day, UnixMillis(0)).unwrap();
         bins.last().map(|bin| (bin.last, bin.last_serving)).unwrap()
     };
-    until("it is remembered", || last() == (LastPoll::Paused, ServedContent::Fresh)).await;
+    until("the archive records the pause", || last() == (LastPoll::Paused, ServedContent::Fresh))
+        .await;
     let old = FeedConfig { max_age: Some(Duration::from_millis(1)), paused: true, ..one.clone() };
     ingest.apply_change(vec![old, config("other", &other.url("/o"))]).await.unwrap();
-    until("nothing is served", || last() == (LastPoll::Paused, ServedContent::Nothing)).await;
+    until("the archive records that nothing is served", || {
+        last() == (LastPoll::Paused, ServedContent::Nothing)
+    })
+    .await;
     ingest.apply_change(vec![one]).await.unwrap();
-    until("it is asked again", || upstream.requests().len() > asked).await;
-    until("it says nothing of it", || !status().reason.contains("paused")).await;
+    until("the source is polled again", || upstream.requests().len() > asked).await;
+    until("the reason no longer mentions the pause", || !status().reason.contains("paused")).await;
     ingest.shut_down().await;
 }
 
@@ -290,7 +298,7 @@ async fn a_poll_at_once_keeps_to_the_rate() {
     until_ok(&ingest, &["f", "limited"]).await;
     let fetches = |id| ingest.find_feed(id).unwrap().status().fetches;
     assert_eq!(ingest.poll_now("f").await, Ok(()));
-    until("it was asked", || fetches("f") == 2).await;
+    until("the source is polled", || fetches("f") == 2).await;
     let next = ingest.find_feed("limited").unwrap().status().next_poll;
     let Err(PollRefused::NoRoom(wait)) = ingest.poll_now("limited").await else {
         panic!("the poll is not refused");

@@ -111,7 +111,7 @@ impl Storm {
         }
         let body = message(self.world.now().unix_seconds(), self.updates.clone());
         let state = FeedState::ALL[self.rng.usize(0..6)];
-        let (since, reason) = (self.world.now(), format!("by chance {}", self.rng.u32(0..3)));
+        let (since, reason) = (self.world.now(), format!("random {}", self.rng.u32(0..3)));
         let judge = |_| {
             let (state_before_pause, unreliable_since) = (None, Some(since));
             let record = FeedRecord { state, reason, since, state_before_pause, unreliable_since };
@@ -183,7 +183,7 @@ impl Storm {
                 let channel = &client.channel;
                 // A cell without any event yet has no position to resume from.
                 let nowhere = client.position.is_none_or(|position| position.offset == 0);
-                assert!(recovered || nowhere, "seed {seed}, {channel}: a state has to come");
+                assert!(recovered || nowhere, "seed {seed}, {channel}: no full state");
                 assert_eq!(client.heard.len(), heard, "seed {seed}, {channel}");
                 assert_eq!(client.held, before, "seed {seed}, {channel}");
             }

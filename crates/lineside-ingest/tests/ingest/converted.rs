@@ -60,7 +60,7 @@ async fn what_is_known_grows_old_while_a_program_runs() {
     let ingest =
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![feed]) });
     let feed = ingest.find_feed("a").unwrap();
-    until("it is well", || {
+    until("the feed is ok", || {
         clock.advance(Duration::from_millis(1));
         feed.status().state == FeedState::Ok
     })
@@ -68,10 +68,10 @@ async fn what_is_known_grows_old_while_a_program_runs() {
     fs::write(folder.path().join("hang"), "").unwrap();
     upstream.set(answer(48.88));
     ingest.poll_now("a").await.unwrap();
-    until("its program hangs", || n_begun(folder.path()) == 1).await;
+    until("the program hangs", || n_begun(folder.path()) == 1).await;
     clock.advance(feed.config().late_after + Duration::from_secs(60));
-    until("its data are late", || feed.status().state != FeedState::Ok).await;
-    assert_eq!(feed.status().failures, 0, "the program has its time");
+    until("the data are late", || feed.status().state != FeedState::Ok).await;
+    assert_eq!(feed.status().failures, 0, "the program has not timed out");
     ingest.shut_down().await;
 }
 
@@ -90,7 +90,7 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
     feeds.push(config("plain", &upstream.url("/a")));
     let clock = clock();
     let ingest = Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
-    until("all places are taken", || {
+    until("all converter slots are used", || {
         clock.advance(Duration::from_millis(1));
         n_begun(folder.path()) == STUCK
     })
@@ -99,7 +99,7 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
     let other = ingest.find_feed("other").unwrap();
     let _ = ingest.poll_now("other").await;
     let error = || other.status().last_error.clone();
-    until("there was none for the other", || {
+    until("the other feed gets no slot", || {
         clock.advance(Duration::from_secs(1));
         error().is_some()
     })
@@ -109,7 +109,7 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
     assert!(error.detail.contains("all converter slots were in use"), "{}", error.detail);
     let plain = ingest.find_feed("plain").unwrap();
     let polls = plain.status().fetches;
-    until("nobody else waits", || {
+    until("a feed without a converter is polled", || {
         clock.advance(Duration::from_millis(60));
         plain.status().fetches > polls + 3
     })
@@ -118,14 +118,14 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
 
     fs::remove_file(folder.path().join("hang")).unwrap();
     clock.advance(HOUR);
-    until("each of those has been stopped", || {
+    until("each hanging program is stopped", || {
         (0..STUCK).all(|n| {
             let status = ingest.find_feed(&format!("stuck-{n}")).unwrap().status();
             status.outcomes.iter().any(|(name, times)| name == "convert" && *times > 0)
         })
     })
     .await;
-    until("the other has its turn", || {
+    until("the other feed is converted", || {
         clock.advance(Duration::from_secs(1));
         other.snapshot().is_some() && other.status().last_error.is_none()
     })
@@ -140,10 +140,10 @@ async fn bytes_that_nothing_is_made_of_any_more_go_with_the_next_start() {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let own = SnapshotKey { feed: feed("a"), file: "as sent".into() };
     let ingest = start_with(vec![through.clone()], Arc::clone(&snapshots));
-    until("both are kept", || snapshots.find_head(&own).is_some()).await;
+    until("the original bytes are stored", || snapshots.find_head(&own).is_some()).await;
     ingest.shut_down().await;
     let again = start_with(vec![through.clone()], Arc::clone(&snapshots));
-    assert!(snapshots.find_head(&own).is_some(), "it is still converted");
+    assert!(snapshots.find_head(&own).is_some(), "a converted feed keeps its original bytes");
     again.shut_down().await;
     let plain = FeedConfig { converter: None, ..through };
     let ingest = start_with(vec![plain], Arc::clone(&snapshots));

@@ -210,11 +210,15 @@ fn a_stop_has_the_trips_that_leave_it_as_they_stand_there() {
         ("T21", TripDelayStatus::Cancelled),
         ("T23", TripDelayStatus::Cancelled),
     ]);
-    assert_eq!(told, expect, "what runs without word of it is not spoken of");
+    assert_eq!(told, expect, "trips without real-time data are omitted");
     let of_line = all(&world, Some("R1"), Some("D"));
     assert_eq!(of_line.len(), 2);
-    assert!(all(&world, None, Some("A")).is_empty(), "nothing leaves where lines end");
-    assert_eq!(all(&world, None, Some("C")).len(), 5, "a station has what leaves its platforms");
+    assert!(all(&world, None, Some("A")).is_empty(), "a last stop has no departures");
+    assert_eq!(
+        all(&world, None, Some("C")).len(),
+        5,
+        "a station has the departures of its platforms"
+    );
 }
 
 #[test]
@@ -287,7 +291,7 @@ fn a_new_state_of_the_feed_is_counted_anew() {
     world.apply("city-trips", vec![update("T19", 10, 30)]);
     assert_eq!(all(&world, Some("R2"), None), named(&[("T19", TripDelayStatus::Behind(30))]));
     world.writer.apply_dataset(dataset(1), world.now());
-    assert_eq!(all(&world, None, None).len(), 1, "a new timetable joins it anew");
+    assert_eq!(all(&world, None, None).len(), 1, "a new timetable is matched again");
 }
 
 #[test]
@@ -307,7 +311,7 @@ fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
     assert_eq!(told, named(&[("T17", TripDelayStatus::Untold)]));
     let mut world = world;
     world.apply("city-vehicles", vec![update("T17", 10, 60)]);
-    assert_eq!(untold(&world, all), ["F0"], "another feed tells of the other");
+    assert_eq!(untold(&world, all), ["F0"], "a report in another feed counts");
     let ferry = |date: &str| {
         let mut ferry = update("F0", 1, 60);
         let trip = &mut ferry.trip_update.as_mut().unwrap().trip;
@@ -316,15 +320,15 @@ fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
         ferry
     };
     world.apply("city-vehicles", vec![ferry("20260303")]);
-    assert_eq!(untold(&world, all), ["F0", "T17"], "that of the day before");
+    assert_eq!(untold(&world, all), ["F0", "T17"], "the previous day's run does not count");
     world.apply("city-vehicles", vec![ferry("20260304")]);
-    assert_eq!(untold(&world, all), ["T17"], "no run by headway leaves at the minute");
+    assert_eq!(untold(&world, all), ["T17"], "frequency-based runs need no exact start time");
     world.apply("city-vehicles", Vec::new());
     world.apply("city-trips", vec![update("T18", 10, 0), update("T31", 10, 0)]);
     assert_eq!(
         untold(&world, DelayQuery { all_lines: false, ..all }),
         ["T17"],
-        "a trip of its line"
+        "a trip of the same line"
     );
     let trip = world.network.state().trip_delays(all, world.now());
     let trip = trip.iter().find(|trip| trip.trip_id == "T17").unwrap();
@@ -341,7 +345,7 @@ fn what_leaves_a_stop_and_is_not_told_of_counts_as_unknown() {
     let counts =
         DelayCounts::from_trips(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
     assert_eq!((counts.trips, counts.on_time, counts.untold), (9, 1, 8));
-    assert!(!counts.is_conclusive(), "of one of many nobody says no: {counts:?}");
+    assert!(!counts.is_conclusive(), "one of many trips is not conclusive: {counts:?}");
     // On the reported route, departures within half an hour count; on the other one all.
     let expect = ["T17", "T19", "T20", "T21", "T23", "T25", "T27", "T29"];
     assert_eq!(untold(&world, there), expect);

@@ -148,7 +148,11 @@ fn vehicles_stops_and_routes_are_geojson() {
         let stop = features.iter().find(|it| it["properties"]["stop_id"] == id).unwrap();
         stop["properties"]["route_types"].clone()
     };
-    assert_eq!(route_types("C"), serde_json::json!([0, 3, 4]), "those of a station's platforms");
+    assert_eq!(
+        route_types("C"),
+        serde_json::json!([0, 3, 4]),
+        "the route types of a station's platforms"
+    );
     assert_eq!(route_types("C2"), serde_json::json!([]));
     let routes = json(geojson::encode_routes(&dataset));
     assert_eq!(routes["features"][0]["properties"]["route_color"], "FF8800");

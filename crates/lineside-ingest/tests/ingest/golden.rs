@@ -15,7 +15,7 @@ pub(crate) fn golden(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, known, "{} differs; LINESIDE_BLESS=1 accepts what is now", path.display());
+    assert_eq!(text, known, "{} differs; LINESIDE_BLESS=1 rewrites it", path.display());
 }
 
 /// Returns the messages to a subscriber of `channel`: the state, then those caused by `act`.

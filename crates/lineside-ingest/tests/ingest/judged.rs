@@ -21,13 +21,13 @@ async fn data_too_old_to_be_served_are_taken_back() {
     config.max_age = Some(Duration::from_millis(1_500));
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is known", || feed.network().state().vehicles().count() == 1).await;
+    until("the vehicle is known", || feed.network().state().vehicles().count() == 1).await;
     upstream.set(Answer::HangUp);
-    until("it is gone", || feed.network().state().vehicles().count() == 0).await;
+    until("the vehicle is removed", || feed.network().state().vehicles().count() == 0).await;
     assert_eq!(feed.status().state, FeedState::Failing);
     assert!(feed.status().reason.contains("too old"), "{}", feed.status().reason);
     upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.88))));
-    until("it is back", || feed.network().state().vehicles().count() == 1).await;
+    until("the vehicle is known again", || feed.network().state().vehicles().count() == 1).await;
     ingest.shut_down().await;
 }
 
@@ -38,7 +38,7 @@ async fn old_data_are_late_and_no_data_are_empty() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is late", || feed.status().state == FeedState::Late).await;
+    until("the feed is late", || feed.status().state == FeedState::Late).await;
     let record = |state: &str| {
         let records = feed.network().state();
         let json = records.feed_records().next().unwrap().json().clone();
@@ -46,7 +46,7 @@ async fn old_data_are_late_and_no_data_are_empty() {
     };
     assert!(record("late"));
     upstream.set(Answer::Bytes(http("200 OK", &[], &message(old + 1_800, Vec::new()))));
-    until("it is empty", || feed.status().state == FeedState::Empty && record("empty")).await;
+    until("the feed is empty", || feed.status().state == FeedState::Empty && record("empty")).await;
     ingest.shut_down().await;
 }
 
@@ -59,13 +59,13 @@ async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
     // So far no feed has reported trips that could be missing.
-    until("nothing is well", || feed.status().nothing_since.is_some()).await;
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("an empty reply is accepted", || feed.status().nothing_since.is_some()).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     for nothing in [NO_CONTENT.to_vec(), http("200 OK", &["etag: \"none\""], b"")] {
         upstream.set(Answer::Bytes(http("200 OK", &[], &first)));
-        until("it tells of a vehicle", || feed.status().entities == 1).await;
+        until("the feed has a vehicle", || feed.status().entities == 1).await;
         upstream.set(Answer::Bytes(nothing));
-        until("it tells of nothing", || feed.status().state == FeedState::Empty).await;
+        until("the feed is empty", || feed.status().state == FeedState::Empty).await;
         let status = feed.status();
         assert_eq!((status.failures, status.last_error.clone()), (0, None));
         assert_eq!(feed.snapshot().unwrap().bytes, first);
@@ -95,11 +95,11 @@ async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
     vehicles.static_feed = Some(feed("city"));
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the schedule is there", || feed.network().timetable().is_some()).await;
-    until("it tells of a vehicle", || feed.status().entities == 1).await;
+    until("the schedule is loaded", || feed.network().timetable().is_some()).await;
+    until("the feed has a vehicle", || feed.status().entities == 1).await;
     upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
     let reason = || feed.status().reason.clone();
-    until("nothing is well", || reason().contains("no trips are running")).await;
+    until("an empty reply is accepted", || reason().contains("no trips are running")).await;
     assert_eq!(feed.status().state, FeedState::Ok);
     ingest.shut_down().await;
 }
@@ -109,7 +109,7 @@ async fn a_schedule_without_a_body_is_a_failure() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &zip(0)))).await;
     let ingest = start(vec![config("city", &upstream.url("/"))]);
     let feed = ingest.find_feed("city").unwrap();
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
     until_failed(&feed, FailureCode::Empty).await;
     let error = feed.status().last_error.clone().unwrap();
@@ -136,10 +136,10 @@ async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
     vehicles.late_after = Duration::from_secs(5);
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is late", || feed.status().reason.contains("unchanged")).await;
+    until("the feed is late", || feed.status().reason.contains("unchanged")).await;
     assert_eq!(feed.status().state, FeedState::Late);
     upstream.set(Answer::Bytes(still(48.88)));
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     ingest.shut_down().await;
 }
 
@@ -180,14 +180,14 @@ async fn what_becomes_something_else_is_not_late_for_what_it_was() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is late", || feed.status().state == FeedState::Late).await;
+    until("the feed is late", || feed.status().state == FeedState::Late).await;
     for (path, body) in [("/list.csv", b"stop;name\n1;Here\n".to_vec()), ("/city.zip", zip(0))] {
         upstream.set(Answer::Bytes(http("200 OK", &[], &body)));
         ingest.apply_change(vec![config("f", &upstream.url(path))]).await.unwrap();
         let feed = ingest.find_feed("f").unwrap();
         let has_come = || feed.snapshot().is_some_and(|it| it.bytes == body);
-        until(format!("{path} has come"), has_come).await;
-        until(format!("{path} is well"), || feed.status().state == FeedState::Ok).await;
+        until(format!("{path} is served"), has_come).await;
+        until(format!("{path} is ok"), || feed.status().state == FeedState::Ok).await;
         assert_eq!(feed.status().data_time, None);
     }
     ingest.shut_down().await;

@@ -1,7 +1,7 @@
 //! Integration tests of the crate: messages in, states and publications out.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![expect(clippy::print_stderr, reason = "what is skipped is said")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::print_stderr, reason = "skipped tests are reported")]
 
 mod arbitrary;
 mod changes;

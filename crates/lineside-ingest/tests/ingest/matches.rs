@@ -41,9 +41,9 @@ fn every_record_of_a_feed_is_counted_by_its_kind() {
     world.apply(
         "city-alerts",
         vec![
-            alert("a", Some("R1"), Some("C"), "of both"),
-            alert("b", Some("R9"), None, "of no line"),
-            alert("c", None, None, "of everything"),
+            alert("a", Some("R1"), Some("C"), "matches both"),
+            alert("b", Some("R9"), None, "unknown line"),
+            alert("c", None, None, "no reference"),
         ],
     );
     let trips = told(&world, "city-trips");
@@ -77,13 +77,16 @@ fn every_record_of_a_feed_is_counted_by_its_kind() {
 fn a_report_is_made_once_until_the_feed_or_its_timetable_changes() {
     let mut world = World::new();
     world.apply("city-trips", vec![update("T18", 10, 0), update("U0", 10, 0)]);
-    assert!(world.network.state().feed_matches("city-trips").is_none(), "there is no timetable");
+    assert!(world.network.state().feed_matches("city-trips").is_none(), "no timetable is loaded");
     world.writer.apply_dataset(dataset(0), world.now());
     let first = told(&world, "city-trips");
     assert_eq!(first.entity_counts(), (1, 1));
     assert!(Arc::ptr_eq(&first, &told(&world, "city-trips")));
     world.apply("city-vehicles", vec![vehicle("1", None, 48.86, 2.34, EIGHT)]);
-    assert!(Arc::ptr_eq(&first, &told(&world, "city-trips")), "another feed changed");
+    assert!(
+        Arc::ptr_eq(&first, &told(&world, "city-trips")),
+        "a change of another feed keeps the result"
+    );
     world.apply("city-trips", vec![update("T18", 10, 0)]);
     let second = told(&world, "city-trips");
     assert_eq!(second.entity_counts(), (1, 0));

@@ -217,7 +217,11 @@ fn a_message_of_which_every_entity_is_refused_takes_nothing_away() {
     }
     assert_eq!(world.network.state().vehicles().next().unwrap().id, "1");
     let applied = world.apply("city-vehicles", Vec::new());
-    assert_eq!((applied.is_refused, applied.records), (false, 0), "an empty message is no refusal");
+    assert_eq!(
+        (applied.is_refused, applied.records),
+        (false, 0),
+        "an empty message is not rejected"
+    );
 }
 
 #[test]

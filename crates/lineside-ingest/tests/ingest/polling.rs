@@ -36,17 +36,12 @@ async fn every_stage_of_a_poll_is_timed_where_it_happens() {
     let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("three polls are over", || feed.status().fetches >= 3).await;
+    until("three polls have ended", || feed.status().fetches >= 3).await;
     ingest.shut_down().await;
     let times = |stage| ingest.stage_durations(stage);
-    assert!(times(PollStage::Fetch).value_count() >= 3, "each poll asks its source");
+    assert!(times(PollStage::Fetch).value_count() >= 3, "each poll requests the source");
     for stage in [PollStage::Decode, PollStage::Apply, PollStage::Publish] {
-        assert_eq!(
-            times(stage).value_count(),
-            1,
-            "only one poll brought something: {}",
-            stage.name()
-        );
+        assert_eq!(times(stage).value_count(), 1, "only one poll had new data: {}", stage.name());
     }
     assert!(times(PollStage::Fetch).min() > Some(0) && times(PollStage::Decode).min() > Some(0));
 }
@@ -59,7 +54,7 @@ async fn each_poll_is_remembered_with_how_it_ended_and_what_was_served() {
     let feed = ingest.find_feed("f").unwrap();
     until_failed(&feed, FailureCode::Http(404)).await;
     upstream.set(Answer::Conditional("\"one\"", good.clone()));
-    until("it is not modified", || feed.status().outcomes.iter().any(|it| it.0 == "not_modified"))
+    until("a reply is 304", || feed.status().outcomes.iter().any(|it| it.0 == "not_modified"))
         .await;
     upstream.set(Answer::Bytes(http("500 Internal Server Error", &[], b"")));
     until_failed(&feed, FailureCode::Http(500)).await;
@@ -98,7 +93,7 @@ async fn a_source_is_asked_conditionally_and_by_name() {
     let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("three polls are over", || feed.status().fetches >= 3).await;
+    until("three polls have ended", || feed.status().fetches >= 3).await;
     let requests = upstream.requests();
     assert!(requests[0].contains("user-agent: test-client/1"), "{}", requests[0]);
     assert!(requests[0].contains("accept-encoding: gzip"));
@@ -122,11 +117,13 @@ async fn the_same_bytes_again_publish_nothing() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is known", || feed.status().entities == 1).await;
+    until("the data are known", || feed.status().entities == 1).await;
     let revision = feed.network().state().revision;
     let success = feed.status().last_success;
-    until("it came again", || feed.status().outcomes.iter().any(|it| it.0 == "same" && it.1 >= 2))
-        .await;
+    until("the same body arrives twice", || {
+        feed.status().outcomes.iter().any(|it| it.0 == "same" && it.1 >= 2)
+    })
+    .await;
     assert_eq!(feed.network().state().revision, revision);
     assert!(feed.status().last_success > success);
     ingest.shut_down().await;
@@ -164,7 +161,7 @@ async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() 
     ];
     for (answer, code) in answers {
         upstream.set(Answer::Bytes(good.clone()));
-        until("it is well", || feed.status().state == FeedState::Ok).await;
+        until("the feed is ok", || feed.status().state == FeedState::Ok).await;
         upstream.set(answer);
         until_failed(&feed, code).await;
         let status = feed.status();
@@ -216,11 +213,12 @@ async fn a_failure_knows_its_phase_and_what_came() {
             let error = feed.status().last_error.clone()?;
             Some((error.code, error.phase?, error.status, error.bytes))
         };
-        let what = fmt::from_fn(|f| write!(f, "{code} in {phase}, but {:?}", told()));
+        let what =
+            fmt::from_fn(|f| write!(f, "the poll fails with {code} in {phase}: {:?}", told()));
         until(what, || told() == Some((code, phase, status, bytes))).await;
     }
     let error = feed.status().last_error.clone().unwrap();
-    assert_eq!(error.head, Some("x".repeat(512)), "what was inflated is shown");
+    assert_eq!(error.head, Some("x".repeat(512)), "the head is decompressed");
     ingest.shut_down().await;
 }
 
@@ -230,7 +228,7 @@ async fn a_body_that_drips_is_a_timeout_although_bytes_keep_coming() {
     let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
     let ingest = start(vec![impatient("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is known", || feed.status().entities == 1).await;
+    until("the data are known", || feed.status().entities == 1).await;
     let hour = vec![b'x'; 180_000];
     let reply = http("200 OK", &[], &hour);
     let (head, rest) = reply.split_at(reply.len() - hour.len());
@@ -250,7 +248,7 @@ async fn compressed_bodies_are_taken() {
     let upstream = Upstream::start(Answer::Bytes(answer)).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is known", || feed.status().entities == 1).await;
+    until("the data are known", || feed.status().entities == 1).await;
     assert_eq!(feed.snapshot().unwrap().bytes, first);
     ingest.shut_down().await;
 }
@@ -265,7 +263,7 @@ async fn secrets_go_to_the_origin_that_was_named_and_to_no_other() {
     config.query = vec![("token".into(), Secret::new("t0ken"))];
     let ingest = start(vec![config]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is known", || feed.status().entities == 1).await;
+    until("the data are known", || feed.status().entities == 1).await;
     let asked = &upstream.requests()[0];
     assert!(asked.contains("get /vp?line=4&token=t0ken") && asked.contains("x-api-key: s3cret"));
     let led_to = &elsewhere.requests()[0];
@@ -285,7 +283,7 @@ async fn the_user_of_an_address_goes_along_where_the_same_host_leads() {
     upstream.set(Answer::Bytes(http("302 Found", &[&location], b"")));
     let url = upstream.url("/").replace("http://", "http://me:p4ss%2F@");
     let ingest = start(vec![config("f", &url)]);
-    until("it was led there", || upstream.requests().len() >= 2).await;
+    until("the redirect is followed", || upstream.requests().len() >= 2).await;
     ingest.shut_down().await;
     let requests = upstream.requests();
     assert!(requests[1].starts_with("get /moved "), "{}", requests[1]);
@@ -330,7 +328,7 @@ async fn times_that_no_calendar_has_are_no_times() {
         let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &message))).await;
         let ingest = start(vec![config("f", &upstream.url("/"))]);
         let feed = ingest.find_feed("f").unwrap();
-        until("it has come", || feed.status().entities == 1).await;
+        until("the message is accepted", || feed.status().entities == 1).await;
         let status = feed.status();
         assert_eq!((status.data_time, status.last_error.as_ref()), (None, None), "{timestamp}");
         assert_ne!(status.state, FeedState::Ok, "{timestamp}: {}", status.reason);
@@ -405,7 +403,7 @@ async fn the_json_twin_is_a_feed_too() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], json))).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.json"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is known", || feed.network().state().vehicles().count() == 1).await;
+    until("the data are known", || feed.network().state().vehicles().count() == 1).await;
     assert_eq!(feed.network().state().vehicles().next().unwrap().id, "7");
     ingest.shut_down().await;
 }
@@ -416,8 +414,8 @@ async fn raw_feeds_are_kept_as_they_are() {
         Upstream::start(Answer::Bytes(http("200 OK", &[], b"stop;name\n1;Here\n"))).await;
     let ingest = start(vec![config("f", &upstream.url("/list.csv"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("it is known", || feed.snapshot().is_some()).await;
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the data are known", || feed.snapshot().is_some()).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
     ingest.shut_down().await;
 }
@@ -428,13 +426,13 @@ async fn a_first_answer_that_is_an_error_message_does_not_decide_the_format() {
     let upstream = Upstream::start(Answer::Bytes(refusal)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
-    until("the message is served as it is", || feed.format() == Some(Format::Raw)).await;
+    until("the message is served raw", || feed.format() == Some(Format::Raw)).await;
     upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.87))));
-    until("it is real time", || feed.format() == Some(Format::GtfsRt)).await;
-    until("its records are served", || feed.status().entities == 1).await;
+    until("the format is GTFS-Realtime", || feed.format() == Some(Format::GtfsRt)).await;
+    until("the records are published", || feed.status().entities == 1).await;
     // From then on, a body that does not look like the format is a failure.
     upstream.set(Answer::Bytes(http("200 OK", &[], b"{\"error\": \"too many requests\"}")));
-    until("it is refused", || feed.status().last_error.is_some()).await;
+    until("the body is rejected", || feed.status().last_error.is_some()).await;
     assert_eq!(feed.format(), Some(Format::GtfsRt));
     ingest.shut_down().await;
 }
@@ -455,9 +453,9 @@ async fn a_discovery_file_that_is_served_raw_says_which_format_to_set() {
             status.problems.retained_problems().iter().map(|problem| problem.code).collect()
         })
     };
-    until("both are served", || codes("unsaid").is_some() && codes("raw").is_some()).await;
+    until("both feeds are ok", || codes("unsaid").is_some() && codes("raw").is_some()).await;
     assert_eq!(codes("unsaid").unwrap(), ["looks_like_gbfs"]);
-    assert_eq!(codes("raw").unwrap(), [""; 0], "the operator wants it so");
+    assert_eq!(codes("raw").unwrap(), [""; 0], "the operator set format = raw");
     ingest.shut_down().await;
 }
 
@@ -474,8 +472,8 @@ async fn a_schedule_stays_until_a_better_one_is_whole() {
         let trip = timetable.find_trip("T18")?;
         Some(timetable.trip(trip).headsign?.to_owned())
     };
-    until("the first is there", || headsign().as_deref() == Some("Airport")).await;
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the first version is loaded", || headsign().as_deref() == Some("Airport")).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.status().entities, 102);
     let revision = network.state().revision;
     let mut cut = zip(1);
@@ -493,8 +491,8 @@ async fn a_schedule_stays_until_a_better_one_is_whole() {
         assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
     }
     std::fs::write(&path, zip(1)).unwrap();
-    until("the next is there", || headsign().as_deref() == Some("Aéroport")).await;
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the next version is loaded", || headsign().as_deref() == Some("Aéroport")).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     assert!(network.state().revision > revision);
     ingest.shut_down().await;
 }

@@ -50,7 +50,7 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
     // Eighty recorded seconds take four real ones.
     assert!(started.monotonic() >= Duration::from_millis(3_750));
     let feed = ingest.find_feed("recorded").unwrap();
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     assert!(
         network.data_now().unix_seconds() >= EIGHT + 80
             && network.data_now().unix_seconds() < EIGHT + 80 + 1_000
@@ -58,7 +58,7 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
     let state = network.state();
     let vehicle = state.vehicles().next().unwrap();
     assert_eq!(vehicle.vehicle().unwrap().timestamp, Some(EIGHT as u64 + 80));
-    until("the schedule is there", || network.timetable().is_some()).await;
+    until("the schedule is loaded", || network.timetable().is_some()).await;
     let join = || network.state().vehicles().next().unwrap().join.route_short_name.clone();
     until("the vehicle has its route", || join().as_deref() == Some("12")).await;
     let board = network.next_departures("C", network.data_now().unix_seconds(), 40).unwrap();
@@ -74,7 +74,7 @@ async fn a_recording_that_is_over_becomes_late() {
     let url = format!("replay://{}?speed=10000", dir.path().display());
     let ingest = start(vec![FeedConfig::new(feed("r"), SourceLocation::parse(&url).unwrap())]);
     let feed = ingest.find_feed("r").unwrap();
-    until("it is late, and then stale", || {
+    until("the feed is late or stale", || {
         matches!(feed.status().state, FeedState::Late | FeedState::Stale)
     })
     .await;
@@ -101,13 +101,13 @@ async fn recorded_time_ends_with_the_recording() {
     let ingest = start(vec![city.clone(), recorded.clone()]);
     let now = || ingest.find_network_of_feed("city").unwrap().data_now();
     let is_recorded = || now().unix_seconds() < EIGHT + 1_000;
-    until("the recorded time passes", is_recorded).await;
+    until("the network uses the recorded time", is_recorded).await;
     // The network continues with another source, then without the feed.
     for feeds in [vec![city.clone(), vehicles(&path("live.pb"))], vec![city.clone()]] {
         ingest.apply_change(feeds).await.unwrap();
         assert!(now().unix_seconds().abs_diff(RealClock::new().wall_time().unix_seconds()) < 100);
         ingest.apply_change(vec![city.clone(), recorded.clone()]).await.unwrap();
-        until("the recorded time passes again", is_recorded).await;
+        until("the network uses the recorded time again", is_recorded).await;
     }
     ingest.shut_down().await;
 }

@@ -144,7 +144,7 @@ fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
         changed[at] ^= rng.u8(1..);
         read(&changed).unwrap_err();
     }
-    assert!(matches!(read(b"something else that lies in the folder"), Err(HandoffError::Foreign)));
+    assert!(matches!(read(b"not a restart state"), Err(HandoffError::Foreign)));
 }
 
 /// A process with a schedule and vehicles from a folder.
@@ -190,7 +190,7 @@ impl Process {
     async fn until_ok(&self) {
         for id in ["city", "vehicles"] {
             let feed = self.ingest.find_feed(id).unwrap();
-            until(format_args!("{id} is well"), || feed.status().state == FeedState::Ok).await;
+            until(format_args!("{id} is ok"), || feed.status().state == FeedState::Ok).await;
         }
     }
 
@@ -253,10 +253,13 @@ async fn feeds_go_on_with_their_last_good_bytes_before_they_are_polled() {
     }
     assert_eq!(next.ingest.networks()[0].timetable().unwrap().trips().len(), 102);
     let (mut session, recovered) = next.subscribe("route/city/R1", Some(position));
-    assert!(recovered && session.next_delivery().is_none(), "nothing was missed");
+    assert!(recovered && session.next_delivery().is_none(), "a resumed session misses nothing");
     let from = Position { offset: 0, ..said.position.unwrap() };
     let (mut session, recovered) = next.subscribe("app/chat", Some(from));
-    assert!(recovered && session.next_delivery().is_some(), "what was said is said again");
+    assert!(
+        recovered && session.next_delivery().is_some(),
+        "the earlier publication is delivered again"
+    );
     next.ingest.shut_down().await;
 }
 
@@ -271,14 +274,14 @@ async fn the_same_bytes_after_a_restart_publish_nothing_and_others_come_as_chang
     drop(session);
     let next = Process::start(folder.path(), Some(file));
     let feed = next.ingest.find_feed("vehicles").unwrap();
-    until("it was polled", || feed.status().fetches >= 2).await;
+    until("the feed is polled twice", || feed.status().fetches >= 2).await;
     assert_eq!(feed.status().outcomes[0].0, "same");
     assert_eq!(next.position(), position);
     write_vehicles(folder.path(), 48.88);
-    until("the vehicle moved", || next.position().offset > position.offset).await;
+    until("the vehicle has moved", || next.position().offset > position.offset).await;
     let (mut session, recovered) = next.subscribe("feed/city", Some(position));
     assert!(recovered);
-    let delivery = session.next_delivery().expect("the change");
+    let delivery = session.next_delivery().expect("the change is missing");
     assert_eq!(delivery.position(), Some(Position { offset: position.offset + 1, ..position }));
     next.ingest.shut_down().await;
 }

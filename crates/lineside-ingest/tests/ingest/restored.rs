@@ -25,7 +25,7 @@ async fn left_by(feeds: &[FeedConfig]) -> Arc<MemorySnapshotStore> {
     let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
     for feed in ingest.feeds() {
         let id = feed.id();
-        until(format_args!("{id} is well"), || feed.status().state == FeedState::Ok).await;
+        until(format_args!("{id} is ok"), || feed.status().state == FeedState::Ok).await;
     }
     ingest.shut_down().await;
     snapshots
@@ -59,15 +59,18 @@ async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
     assert!(status.is_restored && status.last_success.is_some());
     assert_eq!(status.state, FeedState::Unknown);
     assert!(status.reason.contains("since the start"), "{}", status.reason);
-    until("what they say is there", || {
+    until("the stored data are published", || {
         ingest.networks()[0].timetable().is_some() && n_vehicles(&ingest) == 1
     })
     .await;
     for feed in ingest.feeds() {
-        until("the first poll failed", || feed.status().state == FeedState::Stale).await;
+        until("the first poll has failed", || feed.status().state == FeedState::Stale).await;
         assert!(!feed.status().is_restored);
     }
-    assert!(cars.requests()[n_asked].contains("if-none-match: \"v\""), "the first poll asks so");
+    assert!(
+        cars.requests()[n_asked].contains("if-none-match: \"v\""),
+        "the first poll is conditional"
+    );
     ingest.shut_down().await;
 }
 
@@ -102,14 +105,14 @@ async fn a_message_from_before_a_start_is_looked_at_once_its_source_has_confirme
     let inspector = Some(Arc::clone(&seen) as _);
     let ingest = Ingest::start(IngestOptions { snapshots, inspector, ..options(feeds) });
     let held = ingest.find_feed("vehicles").unwrap();
-    until("a poll failed", || held.status().failures > 0).await;
-    assert!(seen.messages.lock().unwrap().is_empty(), "nobody knows whether it still holds");
+    until("a poll has failed", || held.status().failures > 0).await;
+    assert!(seen.messages.lock().unwrap().is_empty(), "an unconfirmed message is not observed");
     cars.set(Answer::Conditional("\"v\"", conditional(&kept)));
     let n_asked = cars.requests().len();
-    until("it was confirmed again and again", || cars.requests().len() > n_asked + 5).await;
+    until("the source confirms it several times", || cars.requests().len() > n_asked + 5).await;
     assert_eq!(*seen.messages.lock().unwrap(), [Bytes::from(kept.clone())]);
     cars.set(Answer::Bytes(http("200 OK", &[], &next)));
-    until("the next one passes", || seen.messages.lock().unwrap().len() > 1).await;
+    until("the next message is observed", || seen.messages.lock().unwrap().len() > 1).await;
     assert_eq!(*seen.messages.lock().unwrap(), [Bytes::from(kept), Bytes::from(next)]);
     ingest.shut_down().await;
 }
@@ -124,7 +127,7 @@ async fn a_feed_with_nothing_in_it_that_told_of_trips_before_the_start_is_empty(
         let inspector = Some(Arc::clone(&seen) as _);
         let ingest = Ingest::start(IngestOptions { inspector, ..options(feeds) });
         let held = ingest.find_feed("vehicles").unwrap();
-        until("it was polled", || held.status().state != FeedState::Unknown).await;
+        until("the feed is polled", || held.status().state != FeedState::Unknown).await;
         let (state, reason) = (held.status().state, held.status().reason.clone());
         assert_eq!(state == FeedState::Empty, knows_trips, "{state}: {reason}");
         ingest.shut_down().await;
@@ -143,7 +146,7 @@ async fn bytes_that_are_confirmed_after_a_start_are_as_good_as_new() {
     let snapshots = left_by(&feeds).await;
     let ingest = start_with(feeds.to_vec(), snapshots);
     let held = ingest.find_feed("vehicles").unwrap();
-    until("it is well", || held.status().state == FeedState::Ok).await;
+    until("the feed is ok", || held.status().state == FeedState::Ok).await;
     let outcomes = held.status().outcomes.clone();
     assert!(outcomes.iter().all(|(outcome, _)| outcome == "not_modified"), "{outcomes:?}");
     assert_eq!((held.status().entities, n_vehicles(&ingest)), (1, 1));
@@ -163,10 +166,10 @@ async fn what_is_too_old_is_held_back_until_its_source_gives_it_again() {
     cars.set(Answer::HangUp);
     let ingest = start_with(vec![its], snapshots);
     let held = ingest.find_feed("vehicles").unwrap();
-    until("the first poll failed", || held.status().failures > 0).await;
+    until("the first poll has failed", || held.status().failures > 0).await;
     assert_eq!((held.status().state, n_vehicles(&ingest)), (FeedState::Failing, 0));
     cars.set(Answer::Conditional("\"v\"", http("200 OK", &[], &body(48.87))));
-    until("the same bytes are taken in", || n_vehicles(&ingest) == 1).await;
+    until("the same bytes are published", || n_vehicles(&ingest) == 1).await;
     ingest.shut_down().await;
 }
 
@@ -205,7 +208,7 @@ async fn kept_bytes_that_can_no_longer_be_read_are_served_and_looked_at_again() 
     let ingest = start_with(vec![its], snapshots);
     let held = ingest.find_feed("vehicles").unwrap();
     assert_eq!(held.snapshot().unwrap().bytes, bad);
-    until("the source was asked for all", || n_vehicles(&ingest) == 1).await;
+    until("the source is requested unconditionally", || n_vehicles(&ingest) == 1).await;
     assert!(RealClock::new().wall_time() >= held.snapshot().unwrap().fetched_at);
     ingest.shut_down().await;
 }

@@ -64,7 +64,7 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
 pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
     let clock = RealClock::new();
     while !is_so() {
-        assert!(clock.monotonic() < PATIENCE, "it never happened that {what}");
+        assert!(clock.monotonic() < PATIENCE, "timed out waiting until {what}");
         clock.sleep(Duration::from_millis(5)).await;
     }
 }
@@ -72,7 +72,7 @@ pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
 /// Waits until a poll has failed with a code.
 pub(crate) async fn until_failed(feed: &Feed, code: FailureCode) {
     let error = || feed.status().last_error.clone();
-    let what = fmt::from_fn(|f| write!(f, "{code} is its failure, but {:?}", error()));
+    let what = fmt::from_fn(|f| write!(f, "the feed fails with {code}: {:?}", error()));
     until(what, || error().is_some_and(|error| error.code == code)).await;
 }
 

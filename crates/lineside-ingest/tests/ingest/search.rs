@@ -18,7 +18,7 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     let mut config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     config.publisher = Some("Ville de Zürich".into());
     let ingest = start(vec![config]);
-    until("it is tried", || ingest.feeds()[0].was_polled()).await;
+    until("the feed is polled", || ingest.feeds()[0].was_polled()).await;
     (ingest, dir)
 }
 
@@ -71,14 +71,18 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     // Codes of a platform, and of a stop whose name has other words.
     assert_eq!(found("101"), ["C1"]);
     assert_eq!(found(" 104 "), ["B"]);
-    assert_eq!(found("C"), ["C"], "an id that begins a name is one stop");
+    assert_eq!(found("C"), ["C"], "an exact id finds one stop");
     assert_eq!(found("xyzzyx"), [""; 0]);
     let hit = &ingest.search_stops(&near("104"))[0];
     assert!(hit.distance.is_some_and(|meters| (meters - 4_448.0).abs() < 10.0));
     let bbox = BoundingBox::parse("2.3,48.915,2.4,48.95");
     let boxed = |text: &str| StopQuery { bbox, ..near(text) };
     assert_eq!(ids(&ingest.search_stops(&boxed("104"))), [""; 0]);
-    assert_eq!(ids(&ingest.search_stops(&boxed("airprot"))), [""; 0], "a box is not corrected");
+    assert_eq!(
+        ids(&ingest.search_stops(&boxed("airprot"))),
+        [""; 0],
+        "a search in a box corrects no typing errors"
+    );
     assert_eq!(ids(&ingest.search_stops(&boxed("103"))), ["A"]);
     ingest.shut_down().await;
 }

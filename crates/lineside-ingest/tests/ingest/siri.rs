@@ -59,19 +59,19 @@ fn journeys(world: &World) -> Vec<VehicleJourney> {
 }
 
 fn journey(world: &World) -> VehicleJourney {
-    let [journey] = &journeys(world)[..] else { panic!("one journey") };
+    let [journey] = &journeys(world)[..] else { panic!("expected one journey") };
     journey.clone()
 }
 
 fn activity(world: &World) -> VehicleActivity {
     let activities = elements(&world.network.state(), SiriOutput::VehicleMonitoring).activities;
-    let [activity] = &activities[..] else { panic!("one activity") };
+    let [activity] = &activities[..] else { panic!("expected one activity") };
     activity.clone()
 }
 
 fn situation(world: &World) -> PtSituationElement {
     let situations = elements(&world.network.state(), SiriOutput::SituationExchange).situations;
-    let [situation] = &situations[..] else { panic!("one situation") };
+    let [situation] = &situations[..] else { panic!("expected one situation") };
     situation.clone()
 }
 

@@ -148,7 +148,7 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
     ] {
         world.apply("city-trips", told(inside));
         let state = world.network.state();
-        let [journey] = &journeys(&state)[..] else { panic!("one journey") };
+        let [journey] = &journeys(&state)[..] else { panic!("expected one journey") };
         assert_eq!(journey.estimated_vehicle_journey_code.as_deref(), Some("X"));
         assert_eq!((journey.extra_journey, journey.cancellation), (Some(true), is_off));
         let aimed = journey.estimated_calls[0].aimed_departure_time.map(|it| it.as_seconds());
@@ -157,7 +157,7 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
         let row = board.iter().find(|row| row.trip_id == "X").unwrap();
         assert_eq!((row.status, row.scheduled), (status, EIGHT + 5 * 60), "{row:?}");
         assert_eq!(row.expected.is_none(), is_off.is_some(), "{row:?}");
-        assert!(monitored_call(&world, "X").is_some(), "its visit says at which call it is");
+        assert!(monitored_call(&world, "X").is_some(), "the visit has a monitored call");
     }
     // A cancelled trip is listed for as long as passengers may wait for it.
     let feeds = [feed("city-trips")];
@@ -224,7 +224,7 @@ fn replaced(now: i64, calls: &[(&str, i64)]) -> Vec<(String, bool, bool)> {
     };
     said.stop_time_update = calls.iter().map(call).collect();
     world.apply("city-trips", vec![entity]);
-    let [journey] = &journeys(&world.network.state())[..] else { panic!("one journey") };
+    let [journey] = &journeys(&world.network.state())[..] else { panic!("expected one journey") };
     assert_eq!(journey.is_complete_stop_sequence, Some(true));
     let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let orders = calls.clone().map(|call| call.order);

@@ -28,17 +28,17 @@ async fn a_part_of_the_first_answer_waits_for_the_rest() {
         Upstream::start(Answer::InTurn(vec![page("A", true), page("B", true), broken])).await;
     let ingest = start(vec![siri(&upstream.url("/siri"), request())]);
     let feed = ingest.find_feed("siri").unwrap();
-    until("the first page is there", || {
+    until("the first page has arrived", || {
         let status = feed.status();
         status.state == FeedState::Unknown && status.reason.contains("page by page")
     })
     .await;
     until("the last page has failed", || feed.status().failures > 0).await;
-    assert_eq!(trips(&ingest), [""; 0], "who is not in it may be in the rest");
+    assert_eq!(trips(&ingest), [""; 0], "a part is not published");
     assert!(!is_well(&ingest));
     upstream.set(Answer::Bytes(page("C", false)));
-    until("the answer is whole", || trips(&ingest) == ["A", "B", "C"]).await;
-    until("the feed is well", || is_well(&ingest)).await;
+    until("the answer is complete", || trips(&ingest) == ["A", "B", "C"]).await;
+    until("the feed is ok", || is_well(&ingest)).await;
     ingest.shut_down().await;
 }
 
@@ -49,8 +49,8 @@ async fn who_promises_more_and_has_nothing_has_told_all() {
     let mut siri = siri(&upstream.url("/siri"), request());
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
-    until("the page is told", || trips(&ingest) == ["A"]).await;
-    until("the feed is well", || is_well(&ingest)).await;
+    until("the page is published", || trips(&ingest) == ["A"]).await;
+    until("the feed is ok", || is_well(&ingest)).await;
     ingest.shut_down().await;
 }
 
@@ -65,13 +65,13 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
     let feed = ingest.find_feed("siri").unwrap();
     // The starts of feeds are staggered.
-    until("it is asked", || {
+    until("the producer is requested", || {
         clock.advance(Duration::from_millis(1));
         !upstream.requests().is_empty()
     })
     .await;
     let answered = async |n: u64| {
-        until(format!("{n} pages are there"), || {
+        until(format!("{n} pages have arrived"), || {
             let status = feed.status();
             status.fetches == n && status.next_poll > Some(clock.wall_time())
         })
@@ -98,7 +98,7 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
     upstream.set(Answer::InTurn(vec![page("A", true), page("B", false)]));
     go_on(wait);
     let (wait, told) = answered(202).await;
-    assert!(wait < 5 && told == 1, "the next answer may be as long: {wait} s, {told}");
+    assert!(wait < 5 && told == 1, "the problem stays until an answer ends: {wait} s, {told}");
     go_on(wait);
     let (wait, told) = answered(203).await;
     assert!(wait > 3000 && told == 0, "{wait} s, {told}");
@@ -110,8 +110,8 @@ async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
 async fn left_by(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshotStore> {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let ingest = start_with(vec![feed.clone()], Arc::clone(&snapshots));
-    until("all is known", || trips(&ingest) == known).await;
-    until("the feed is well", || is_well(&ingest)).await;
+    until("all trips are known", || trips(&ingest) == known).await;
+    until("the feed is ok", || is_well(&ingest)).await;
     ingest.shut_down().await;
     snapshots
 }
@@ -126,11 +126,11 @@ async fn after_a_crash_what_changed_last_is_not_told_as_all_there_is() {
     upstream.set(Answer::HangUp);
     let ingest = start_with(vec![changes], snapshots);
     let feed = ingest.find_feed("siri").unwrap();
-    assert!(feed.snapshot().is_some(), "the bytes are served as they were");
+    assert!(feed.snapshot().is_some(), "the stored bytes are served");
     until("the first poll has failed", || feed.status().failures > 0).await;
-    assert_eq!(trips(&ingest), [""; 0], "A may be as late as before");
+    assert_eq!(trips(&ingest), [""; 0], "stored changes are not published");
     upstream.set(Answer::Bytes(page("C", false)));
-    until("the producer has told all", || trips(&ingest) == ["C"]).await;
+    until("the full answer is published", || trips(&ingest) == ["C"]).await;
     ingest.shut_down().await;
 }
 

@@ -86,8 +86,8 @@ async fn a_request_of_siri_brings_trip_updates_that_leave_as_gtfs_realtime() {
     assert_eq!((message.entity.len(), problems.total_count()), (1, 0));
     assert_eq!(message.entity[0].trip_update.as_ref().unwrap(), &update);
     assert_eq!(feed.format(), Some(Format::Siri));
-    until("the feed is well", || feed.status().state == FeedState::Ok).await;
-    assert_eq!(feed.snapshot().unwrap().bytes, answer.as_bytes(), "the producer's own bytes");
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
+    assert_eq!(feed.snapshot().unwrap().bytes, answer.as_bytes(), "the producer's original bytes");
     let asked = upstream.requests().remove(0);
     assert!(asked.starts_with("post /siri http/1.1") && asked.contains("content-type: text/xml"));
     assert!(
@@ -138,9 +138,10 @@ async fn vehicles_of_two_producers_with_one_name_are_two_and_stay_who_they_are()
         vehicles
     };
     let at = |id: &str, longitude| (id.to_owned(), "277".to_owned(), longitude);
-    until("both are there", || places() == [at("ATB:277", 10.0), at("KOL:277", 5.0)]).await;
+    until("both vehicles are known", || places() == [at("ATB:277", 10.0), at("KOL:277", 5.0)])
+        .await;
     ingest.poll_now("siri").await.unwrap();
-    until("one has gone, the other on", || places() == [at("KOL:277", 6.0)]).await;
+    until("one vehicle is removed and the other moved", || places() == [at("KOL:277", 6.0)]).await;
     ingest.shut_down().await;
 }
 
@@ -157,10 +158,10 @@ async fn pages_are_one_answer() {
     // Pages do not wait for the feed's interval.
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
-    until("both pages are there", || trips(&ingest) == ["A", "B"]).await;
-    assert!(upstream.requests().len() == 2, "the answer is whole");
+    until("both pages are known", || trips(&ingest) == ["A", "B"]).await;
+    assert!(upstream.requests().len() == 2, "the answer has two pages");
     ingest.poll_now("siri").await.unwrap();
-    until("what the next answer does not hold is gone", || trips(&ingest) == ["B", "C"]).await;
+    until("the next answer replaces the first", || trips(&ingest) == ["B", "C"]).await;
     ingest.shut_down().await;
 }
 
@@ -182,13 +183,13 @@ async fn an_address_that_answers_with_changes_is_asked_under_one_name() {
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
     let ingest = start(vec![siri(&upstream.url("/et?datasetId=X"), lite)]);
-    until("the change is put to what is known", || trips(&ingest) == ["A", "B"]).await;
-    until("it was asked again", || upstream.requests().len() >= 4).await;
-    assert_eq!(trips(&ingest), ["A", "B"], "no change is a change of nothing");
+    until("the change is merged", || trips(&ingest) == ["A", "B"]).await;
+    until("the producer is requested again", || upstream.requests().len() >= 4).await;
+    assert_eq!(trips(&ingest), ["A", "B"], "an empty answer changes nothing");
     let name = |request: &str| {
         let line = request.lines().next().unwrap().to_owned();
         assert!(line.starts_with("get /et?datasetid=x&requestorid=lineside-"), "{line}");
-        assert!(!line.contains("hunter2"), "a producer may repeat it: {line}");
+        assert!(!line.contains("hunter2"), "the name must not be sent: {line}");
         line
     };
     let requests = upstream.requests();
@@ -198,7 +199,7 @@ async fn an_address_that_answers_with_changes_is_asked_under_one_name() {
     until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Truncated).await;
     let n_before = upstream.requests().len();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", &calls(ahead)), false))));
-    until("the new answer is all there is", || trips(&ingest) == ["C"]).await;
+    until("the new answer replaces all data", || trips(&ingest) == ["C"]).await;
     let after = upstream.requests();
     assert_ne!(name(&requests[0]), name(after.last().unwrap()), "{n_before} requests before");
     ingest.shut_down().await;
@@ -214,9 +215,9 @@ async fn a_producer_may_answer_requests_with_changes_too() {
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
     let source = SiriSource { answers: Some(SiriAnswers::Changes), ..request() };
     let ingest = start(vec![siri(&upstream.url("/siri"), source)]);
-    until("the change is put to what is known", || trips(&ingest) == ["A", "B"]).await;
-    until("it was asked again", || upstream.requests().len() >= 4).await;
-    assert_eq!(trips(&ingest), ["A", "B"], "no change is a change of nothing");
+    until("the change is merged", || trips(&ingest) == ["A", "B"]).await;
+    until("the producer is requested again", || upstream.requests().len() >= 4).await;
+    assert_eq!(trips(&ingest), ["A", "B"], "an empty answer changes nothing");
     let name = |request: &str| {
         let (_, name) = request.split_once("<RequestorRef>").unwrap();
         name.split('<').next().unwrap().to_owned()
@@ -229,7 +230,7 @@ async fn a_producer_may_answer_requests_with_changes_too() {
     until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
     assert_eq!(trips(&ingest), ["A", "B"]);
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
-    until("the next answer is all there is", || trips(&ingest) == ["C"]).await;
+    until("the next answer replaces all data", || trips(&ingest) == ["C"]).await;
     assert_ne!(name(upstream.requests().last().unwrap()), first);
     ingest.shut_down().await;
 }
@@ -241,7 +242,7 @@ async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_a
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
     let ingest = start(vec![siri(&upstream.url("/et"), lite)]);
     let feed = ingest.find_feed("siri").unwrap();
-    until("all is known", || trips(&ingest) == ["A", "B"]).await;
+    until("all trips are known", || trips(&ingest) == ["A", "B"]).await;
     let name = || upstream.requests().pop().unwrap().lines().next().unwrap().to_owned();
     let before = name();
     upstream.set(Answer::HangUp);
@@ -249,16 +250,16 @@ async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_a
     assert_eq!(trips(&ingest), ["A", "B"]);
     // The same bytes now contain all data, in a new session.
     upstream.set(Answer::Bytes(all));
-    until("it answers again", || feed.status().failures_in_a_row == 0).await;
+    until("the producer responds again", || feed.status().failures_in_a_row == 0).await;
     let after = name();
-    assert_ne!(before, after, "the producer thinks that the first name was told all");
+    assert_ne!(before, after, "a new session has a new name");
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
-    until("a change is put to it", || trips(&ingest) == ["A", "B", "C"]).await;
+    until("the change is merged", || trips(&ingest) == ["A", "B", "C"]).await;
     assert_eq!(name(), after);
     upstream.set(Answer::HangUp);
     until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
     upstream.set(Answer::Bytes(ok(&timetables(&journey("B", ""), false))));
-    until("what all there is does not hold is gone", || trips(&ingest) == ["B"]).await;
+    until("a full answer removes other trips", || trips(&ingest) == ["B"]).await;
     ingest.shut_down().await;
 }
 
@@ -272,8 +273,8 @@ async fn a_producer_that_always_has_more_is_not_asked_for_ever() {
         siri.poll = Some(hour);
         let ingest = start(vec![siri]);
         let feed = ingest.find_feed("siri").unwrap();
-        until("it was asked for the next page", || upstream.requests().len() == 2).await;
-        until("it is left alone for the interval", || {
+        until("the next page is requested", || upstream.requests().len() == 2).await;
+        until("the next poll waits for the interval", || {
             let next = feed.status().next_poll.map(|at| at.unix_seconds());
             next.is_some_and(|at| at - jiff::Timestamp::now().as_second() > 600)
         })
@@ -299,14 +300,14 @@ async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
         Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
     let feed = ingest.find_feed("siri").unwrap();
     // The starts of feeds are staggered.
-    until("it is asked", || {
+    until("the producer is requested", || {
         clock.advance(Duration::from_millis(1));
         !upstream.requests().is_empty()
     })
     .await;
     let mut asked_at = Vec::new();
     for n in 1..=4 {
-        until("it has answered", || {
+        until("the producer has responded", || {
             let status = feed.status();
             status.fetches == n && status.next_poll > Some(clock.wall_time())
         })
@@ -320,7 +321,7 @@ async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
     // The clock may have advanced some milliseconds before the first request was seen.
     let minutes = Duration::from_secs(10 * 60 - 1);
     assert!(gaps.iter().all(|gap| *gap >= minutes && *gap < minutes * 11 / 10), "{gaps:?}");
-    assert_eq!(trips(&ingest), ["A", "B"], "the two pages are one answer");
+    assert_eq!(trips(&ingest), ["A", "B"], "both pages are merged");
     ingest.shut_down().await;
 }
 
@@ -349,7 +350,7 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     until_failed(&ingest.find_feed("siri").unwrap(), FailureCode::Http(500)).await;
     assert_eq!(trips(&ingest), ["J"]);
     upstream.set(Answer::Bytes(unwell(&timetables(&journey("K", ""), false))));
-    until("what it gives with that status counts", || trips(&ingest) == ["K"]).await;
+    until("data with status 500 are accepted", || trips(&ingest) == ["K"]).await;
     let refused = timetables("", false).replace(
         "<EstimatedTimetableDelivery>",
         "<EstimatedTimetableDelivery><Status>false</Status><ErrorCondition>\
@@ -364,7 +365,7 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
         "the producer refused the request: AccessNotAllowedError: Closed to ***"
     );
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
-    assert_eq!(trips(&ingest), ["K"], "the last good answer stays");
+    assert_eq!(trips(&ingest), ["K"], "the last good answer is served");
     ingest.shut_down().await;
 }
 
@@ -416,7 +417,7 @@ async fn an_extra_call_leaves_the_planned_ones_on_boards_unless_all_are_told() {
     .await;
     assert_eq!((board("B"), board("D")), (vec![(5, Some(60))], vec![(10, Some(60))]));
     upstream.set(Answer::Bytes(answer(true)));
-    until("where all calls are told the others are left out", || {
+    until("a complete stop sequence removes the other calls", || {
         clock.advance(Duration::from_millis(5));
         board("B").is_empty() && board("D").is_empty()
     })
@@ -444,19 +445,23 @@ async fn siri_is_joined_to_the_schedule_by_its_ids_and_known_by_its_content() {
     );
     mapped.static_feed = Some(feed("city"));
     let ingest = start(vec![schedule, plain, mapped]);
-    until("both are known", || {
+    until("both trips are known", || {
         let state = ingest.find_feed("siri").unwrap().network().state();
         let network = ingest.find_feed("siri").unwrap().network();
         state.trip_updates().count() == 2 && network.dataset().is_some()
     })
     .await;
-    assert_eq!(ingest.find_feed("plain").unwrap().format(), Some(Format::Siri), "by its content");
+    assert_eq!(
+        ingest.find_feed("plain").unwrap().format(),
+        Some(Format::Siri),
+        "the format is detected from the content"
+    );
     let state = ingest.find_feed("siri").unwrap().network().state();
     let route = |feed: &str| {
         let record = state.trip_updates().find(|record| record.feed.as_str() == feed).unwrap();
         record.join.headsign.clone()
     };
     assert_eq!(route("plain"), None);
-    assert!(route("siri").is_some(), "the schedule knows where it goes");
+    assert!(route("siri").is_some(), "the headsign is missing");
     ingest.shut_down().await;
 }

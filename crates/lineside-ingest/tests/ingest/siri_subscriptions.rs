@@ -69,7 +69,7 @@ async fn subscribed_by(
     });
     let feed = ingest.find_feed("siri").unwrap();
     // A producer that refuses has received a key, too.
-    until("it has subscribed", || {
+    until("the feed has subscribed", || {
         // The starts of feeds are staggered.
         clock.advance(Duration::from_millis(1));
         feed.status().fetches > 0

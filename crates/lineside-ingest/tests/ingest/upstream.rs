@@ -101,7 +101,7 @@ impl Upstream {
             Answer::Bytes(bytes) => {
                 let _ = socket.write_all(&bytes).await;
             }
-            Answer::InTurn(_) => unreachable!("the next of them was taken"),
+            Answer::InTurn(_) => unreachable!("next returns one of the replies"),
             Answer::ThenHang(bytes) => {
                 let _ = socket.write_all(&bytes).await;
                 let _ = socket.read_u8().await;

@@ -83,7 +83,7 @@ fn a_journey_is_a_trip_update_with_its_times_and_delays() {
     assert_eq!((trip.direction_id, trip.schedule_relationship), (Some(0), None));
     assert_eq!(update.vehicle.unwrap().id.as_deref(), Some("V"));
     assert_eq!(update.timestamp, Some(1_795_262_340));
-    let [left, ahead] = update.stop_time_update.as_slice() else { panic!("two calls") };
+    let [left, ahead] = update.stop_time_update.as_slice() else { panic!("expected two calls") };
     let left = left.departure.unwrap();
     assert_eq!((left.delay, left.uncertainty), (Some(60), Some(0)));
     assert_eq!(left.time.zip(left.scheduled_time).map(|(time, aimed)| time - aimed), Some(60));
@@ -240,7 +240,7 @@ fn a_vehicle_is_where_it_is_and_tells_of_its_journey_where_nothing_else_does() {
     );
     let update = update.unwrap();
     assert_eq!((update.delay, update.stop_time_update.len()), (Some(-30), 0));
-    assert_eq!(vehicle(inside, false).1, None, "the estimated timetable tells of it");
+    assert_eq!(vehicle(inside, false).1, None, "the estimated timetable contains the delay");
 }
 
 #[test]
@@ -266,10 +266,10 @@ fn visits_of_a_journey_are_one_trip_update() {
         calls.iter().map(|it| it.stop_id.clone().unwrap()).collect::<Vec<_>>()
     };
     let entity = &mut out.entities[0];
-    assert_eq!(stops(entity), ["A", "B"], "in the order of the journey");
+    assert_eq!(stops(entity), ["A", "B"], "visits are in the order of the journey");
     assert!(!entity.remove_visit("a"));
     assert_eq!(stops(entity), ["B"]);
-    assert!(entity.remove_visit("b"), "nothing is left of it");
+    assert!(entity.remove_visit("b"), "the last visit is removed");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn vehicles_of_several_producers_may_have_one_name() {
                      <VehicleRef>277</VehicleRef>";
     let of = |id: &str| (id.to_owned(), Some("277".to_owned()));
     assert_eq!(named(&[trondheim, stavanger]), [of("ATB:277"), of("KOL:277")]);
-    assert_eq!(named(&[stavanger]), [of("KOL:277")], "an id does not depend on who else is there");
+    assert_eq!(named(&[stavanger]), [of("KOL:277")], "an id does not depend on other vehicles");
     for (inside, id) in [
         // A line of another town's producer, and a line whose id has no codespace.
         ("<LineRef>KOL:Line:1</LineRef><DataSource>ATB</DataSource>", "ATB:277"),

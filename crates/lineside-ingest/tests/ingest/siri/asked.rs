@@ -97,7 +97,7 @@ fn a_reference_is_to_what_one_network_has_or_names_its_feed() {
         |kind, it: &ResolvedRef| is_ref_known(states.iter().map(|state| &**state), kind, it);
     assert!(!is_known(RefKind::Line, &later) && is_known(RefKind::Line, &city("R1").unwrap()));
     let of_none = ResolvedRef { feed: Some("town".into()), id: "R1".into() };
-    assert!(!is_known(RefKind::Line, &of_none), "it is another network's");
+    assert!(!is_known(RefKind::Line, &of_none), "the line belongs to another network");
     let mut twin = World::new();
     twin.writer.apply_dataset(dataset(1), twin.now());
     let states = [one.network.state(), twin.network.state()];

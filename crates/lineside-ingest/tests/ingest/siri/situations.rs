@@ -29,9 +29,9 @@ fn a_situation_has_all_periods_languages_and_whom_it_affects() {
     assert_eq!(affects.stop_points[0].stop_point_ref.as_deref(), Some("C1"));
     assert_eq!(affects.operators.unwrap().affected_operators[0].operator_ref.as_deref(), Some("a"));
     assert_eq!(affects.vehicle_journeys[0].vehicle_journey_refs, ["T18"]);
-    let [ferries, lines] = &affects.networks[..] else { panic!("two networks") };
+    let [ferries, lines] = &affects.networks[..] else { panic!("expected two networks") };
     assert_eq!((ferries.vehicle_mode.as_deref(), ferries.all_lines.0), (Some("ferry"), true));
-    let [line] = &lines.affected_lines[..] else { panic!("one line, though it is named twice") };
+    let [line] = &lines.affected_lines[..] else { panic!("expected one line") };
     assert_eq!(line.published_line_names[0].value, "12");
     assert_eq!(line.directions[0].direction_ref.as_deref(), Some("1"));
     assert_eq!(line.routes[0].stop_points[0].stop_point_ref.as_deref(), Some("B"));
@@ -63,7 +63,11 @@ fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
     let (news, then) = told(&world, at, &all);
     assert_eq!((news, then > at), (vec![("a".into(), true)], true));
     assert!(told(&world, then, &all).0.is_empty());
-    assert_eq!(told(&world, 0, &all).0, [("b".into(), false)], "who knows nothing need not hear");
+    assert_eq!(
+        told(&world, 0, &all).0,
+        [("b".into(), false)],
+        "a client without situations gets no closed ones"
+    );
     let stop = |id: &str| RecordFilter {
         stops: vec![ResolvedRef { feed: None, id: id.into() }],
         ..RecordFilter::default()

@@ -58,7 +58,7 @@ fn what_is_over_when_the_data_were_made_is_recorded() {
     // was not reported.
     assert_eq!(refs(&journey.recorded_calls), ["C1", "B"]);
     assert_eq!(refs(&journey.estimated_calls), ["D", "A"]);
-    let [first, second] = &journey.recorded_calls[..] else { panic!("two calls") };
+    let [first, second] = &journey.recorded_calls[..] else { panic!("expected two calls") };
     assert_eq!(after(first.aimed_departure_time), Some(0));
     assert_eq!((first.actual_departure_time, first.expected_departure_time), (None, None));
     assert_eq!(after(second.actual_departure_time), Some(420));
@@ -91,7 +91,7 @@ fn cancelled_journeys_and_calls_say_so_and_expect_nothing() {
     said(&mut skips).stop_time_update.push(skipped);
     world.apply("city-trips", vec![off, skips]);
     let journeys = journeys(&world);
-    let [off, skips] = &journeys[..] else { panic!("two journeys") };
+    let [off, skips] = &journeys[..] else { panic!("expected two journeys") };
     assert_eq!(off.cancellation, Some(true));
     assert_eq!(off.estimated_calls.len(), 4);
     for call in &off.estimated_calls {

@@ -89,7 +89,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
     let mut lines = ask(1, 1);
     lines.sort();
     assert_eq!(lines, ["R1", "R2", "RF"]);
-    assert_eq!(ask(1, usize::MAX).len(), 5, "there is a bound whatever is asked");
+    assert_eq!(ask(1, usize::MAX).len(), 5, "the number of visits is limited");
     let nowhere = VisitQuery {
         stop_id: "nowhere",
         monitoring_ref: "nowhere",

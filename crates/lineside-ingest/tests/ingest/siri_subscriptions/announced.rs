@@ -24,7 +24,7 @@ async fn what_is_announced_is_fetched_page_by_page() {
     assert!(asked.contains("<ConsumerRef>hunter2</ConsumerRef>"), "{asked}");
     // A direct delivery is merged.
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("what was brought is known, too", || trips(&ingest) == ["A", "B", "C"]).await;
+    until("the direct delivery is merged", || trips(&ingest) == ["A", "B", "C"]).await;
     ingest.shut_down().await;
 }
 
@@ -44,18 +44,18 @@ async fn what_is_announced_again_and_again_is_fetched_once() {
     for _ in 0..10 {
         inbox.accept_delivery(&key, ready()).unwrap();
     }
-    assert_eq!(fetched(&upstream), 0, "a producer's manners hold here, too");
-    until("what was announced is known", || {
+    assert_eq!(fetched(&upstream), 0, "the rate limit delays the fetch");
+    until("the announced data are fetched", || {
         clock.advance(Duration::from_secs(1));
         trips(&ingest) == ["A"]
     })
     .await;
     // Waiting deliveries are read before the next ones.
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("what was brought is known", || trips(&ingest) == ["A", "B"]).await;
+    until("the first delivery is merged", || trips(&ingest) == ["A", "B"]).await;
     clock.advance(Duration::from_secs(70));
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("what was brought then is known", || trips(&ingest) == ["A", "B", "C"]).await;
+    until("the second delivery is merged", || trips(&ingest) == ["A", "B", "C"]).await;
     assert_eq!(fetched(&upstream), 1);
     ingest.shut_down().await;
 }
@@ -75,7 +75,7 @@ async fn what_cannot_be_fetched_is_asked_for_with_all_there_is() {
         let requests = upstream.requests();
         requests.iter().filter(|asked| asked.contains("<SubscriptionRequest>")).count()
     };
-    until("it is subscribed to anew", || {
+    until("the feed subscribes again", || {
         clock.advance(Duration::from_secs(1));
         subscriptions() == 2
     })

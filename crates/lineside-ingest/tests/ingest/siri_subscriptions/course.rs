@@ -12,23 +12,24 @@ async fn who_is_silent_is_asked_whether_it_is_there_and_is_believed_for_ten_minu
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::Bytes(ok(&status_of(STARTED))));
     for checks in 1..=4 {
-        until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+        until("the next request is scheduled", || next_in(&feed, &clock) == Some(130)).await;
         clock.advance(Duration::from_secs(130));
-        until("it is asked", || asked_for(&upstream, "<CheckStatusRequest>") == checks).await;
+        until("the status is requested", || asked_for(&upstream, "<CheckStatusRequest>") == checks)
+            .await;
     }
     let checked = || feed.status().outcomes.iter().any(|it| *it == ("checked".into(), 4));
-    until("it has answered", checked).await;
+    until("the producer has answered", checked).await;
     assert!(feed.status().last_error.is_none());
     assert_eq!(asked_for(&upstream, "<SubscriptionRequest>"), 1);
-    until("it is not believed for ever", || next_in(&feed, &clock) == Some(80)).await;
+    until("the silence limit is scheduled", || next_in(&feed, &clock) == Some(80)).await;
     upstream.set(Answer::Bytes(ok(&xml(AGREED))));
     clock.advance(Duration::from_secs(80));
-    until("it is subscribed to anew", || asked_for(&upstream, "<SubscriptionRequest>") == 2).await;
-    until("it has agreed", has_agreed(&feed, 2)).await;
-    assert_eq!(feed.status().failures, 1, "that nothing came is told");
+    until("the feed subscribes again", || asked_for(&upstream, "<SubscriptionRequest>") == 2).await;
+    until("the producer has accepted the subscription", has_agreed(&feed, 2)).await;
+    assert_eq!(feed.status().failures, 1, "the silence counts as a failure");
     ingest.shut_down().await;
 }
 
@@ -42,10 +43,10 @@ async fn who_has_started_again_or_is_not_well_when_it_is_asked_is_subscribed_to_
         let clock = clock();
         let (ingest, _) = subscribed(&upstream, &clock).await;
         let feed = ingest.find_feed("siri").unwrap();
-        until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+        until("the next request is scheduled", || next_in(&feed, &clock) == Some(130)).await;
         upstream.set(Answer::InTurn(vec![ok(&answer), ok(&xml(&agreed))]));
         clock.advance(Duration::from_secs(130));
-        until("it is subscribed to anew", || {
+        until("the feed subscribes again", || {
             clock.advance(Duration::from_millis(50));
             asked_for(&upstream, "<SubscriptionRequest>") == 2
         })
@@ -62,17 +63,17 @@ async fn who_does_not_know_the_question_is_not_asked_it_again() {
     let clock = clock();
     let (ingest, _) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+    until("the next request is scheduled", || next_in(&feed, &clock) == Some(130)).await;
     upstream.set(Answer::Bytes(http("404 Not Found", &[], b"no")));
     clock.advance(Duration::from_secs(130));
     let unchecked = || feed.status().outcomes.iter().any(|it| *it == ("unchecked".into(), 1));
-    until("it does not know it", unchecked).await;
+    until("the producer does not support CheckStatus", unchecked).await;
     assert_eq!(feed.status().failures, 0);
-    until("it may be silent a little longer", || next_in(&feed, &clock) == Some(60)).await;
+    until("the silence limit is scheduled", || next_in(&feed, &clock) == Some(60)).await;
     upstream.set(Answer::Bytes(ok(&xml(AGREED))));
     clock.advance(Duration::from_secs(60));
-    until("it is subscribed to anew", has_agreed(&feed, 2)).await;
-    until("it is asked when it is silent again", || next_in(&feed, &clock) == Some(190)).await;
+    until("the feed subscribes again", has_agreed(&feed, 2)).await;
+    until("the next silence limit is scheduled", || next_in(&feed, &clock) == Some(190)).await;
     ingest.shut_down().await;
 }
 
@@ -84,19 +85,19 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
     let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
     inbox.accept_delivery(&key, xml(over).into()).unwrap();
-    until("it is to be asked again", || next_in(&feed, &clock) == Some(15)).await;
+    until("the next subscription is scheduled", || next_in(&feed, &clock) == Some(15)).await;
     clock.advance(Duration::from_secs(15));
-    until("it is asked again", has_agreed(&feed, 2)).await;
+    until("the feed subscribes again", has_agreed(&feed, 2)).await;
     // The producer sends all data in parts without marking the last one.
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("the first part is known", || trips(&ingest) == ["A", "B"]).await;
+    until("the first part is applied", || trips(&ingest) == ["A", "B"]).await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("the second one, too", || trips(&ingest) == ["A", "B", "C"]).await;
+    until("the second part is applied", || trips(&ingest) == ["A", "B", "C"]).await;
     clock.advance(Duration::from_secs(61));
-    until("what it did not say again is gone", || trips(&ingest) == ["B", "C"]).await;
+    until("trips that were not repeated are removed", || trips(&ingest) == ["B", "C"]).await;
     ingest.shut_down().await;
 }
 
@@ -117,19 +118,20 @@ async fn the_end_of_one_of_several_services_is_heard_whenever_it_comes() {
     };
     let ends = [("et", 2), ("vm", 13), ("sx", 21), ("et", 40), ("vm", 62), ("sx", 92), ("et", 129)];
     for (agreements, (service, after)) in (1..).zip(ends) {
-        until("it has agreed", has_agreed(&feed, agreements)).await;
-        until("nothing else is planned", || next_in(&feed, &clock) == Some(130)).await;
+        until("the producer has accepted the subscription", has_agreed(&feed, agreements)).await;
+        until("the next check is scheduled", || next_in(&feed, &clock) == Some(130)).await;
         clock.advance(Duration::from_secs(after));
         // A producer that delivers is asked again soon.
         inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-        until("the delivery is known", || next_in(&feed, &clock) == Some(130)).await;
+        until("the delivery is applied", || next_in(&feed, &clock) == Some(130)).await;
         inbox.accept_delivery(&key, over(service).into()).unwrap();
         if after < 15 {
-            until("it is left alone", || next_in(&feed, &clock) == Some(15 - after)).await;
+            until("the next request is scheduled", || next_in(&feed, &clock) == Some(15 - after))
+                .await;
             clock.advance(Duration::from_secs(15 - after));
         }
     }
-    until("it has agreed", has_agreed(&feed, 8)).await;
+    until("the producer has accepted the subscription", has_agreed(&feed, 8)).await;
     assert_eq!((upstream.requests().len(), feed.status().failures), (8, 0));
     ingest.shut_down().await;
 }
@@ -143,18 +145,18 @@ async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
     let inbox = feed.inbox().unwrap();
     let unwell = "<HeartbeatNotification><Status>false</Status></HeartbeatNotification>";
     for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
-        until("it has agreed", has_agreed(&feed, agreements)).await;
-        until("nothing else is planned", || next_in(&feed, &clock) > Some(100)).await;
+        until("the producer has accepted the subscription", has_agreed(&feed, agreements)).await;
+        until("the next check is scheduled", || next_in(&feed, &clock) > Some(100)).await;
         // The producer repeats the notification.
         inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
         inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
-        until("it is left alone for a while", || next_in(&feed, &clock) == Some(wait)).await;
+        until("the next subscription is delayed", || next_in(&feed, &clock) == Some(wait)).await;
         clock.advance(Duration::from_secs(wait));
     }
-    until("it has agreed", has_agreed(&feed, 4)).await;
+    until("the producer has accepted the subscription", has_agreed(&feed, 4)).await;
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
     inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
-    until("who delivers is trusted more", || next_in(&feed, &clock) == Some(15)).await;
+    until("a delivery resets the delay", || next_in(&feed, &clock) == Some(15)).await;
     assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
     ingest.shut_down().await;
 }
@@ -165,12 +167,12 @@ async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("it is looked after", || next_in(&feed, &clock) == Some(130)).await;
+    until("the next check is scheduled", || next_in(&feed, &clock) == Some(130)).await;
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
     for said in [timetables(&journey("A", ""), false), xml(beat)] {
         clock.advance(Duration::from_secs(100));
         feed.inbox().unwrap().accept_delivery(&key, said.into()).unwrap();
-        until("it may be silent from then on", || next_in(&feed, &clock) == Some(130)).await;
+        until("the message postpones the check", || next_in(&feed, &clock) == Some(130)).await;
     }
     assert_eq!(upstream.requests().len(), 1);
     ingest.shut_down().await;
@@ -182,14 +184,14 @@ async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("it has agreed", has_agreed(&feed, 1)).await;
+    until("the producer has accepted the subscription", has_agreed(&feed, 1)).await;
     let inbox = feed.inbox().unwrap();
     let over = "<SubscriptionTerminatedNotification><SubscriptionRef>lineside-other-et\
                 </SubscriptionRef></SubscriptionTerminatedNotification>";
     inbox.accept_delivery(&key, xml(over).into()).unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("what comes after it is known", || trips(&ingest) == ["A"]).await;
-    until("it goes on", || next_in(&feed, &clock) > Some(100)).await;
+    until("the next delivery is applied", || trips(&ingest) == ["A"]).await;
+    until("the subscription continues", || next_in(&feed, &clock) > Some(100)).await;
     ingest.shut_down().await;
 }
 
@@ -199,16 +201,16 @@ async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_an
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("it has subscribed", has_agreed(&feed, 1)).await;
-    assert_eq!(feed.status().state, FeedState::Unknown, "nothing has come");
+    until("the feed has subscribed", has_agreed(&feed, 1)).await;
+    assert_eq!(feed.status().state, FeedState::Unknown, "no data have arrived");
     clock.advance(Duration::from_secs(191));
     until_failed(&feed, FailureCode::Timeout).await;
-    until("it is asked again", has_agreed(&feed, 2)).await;
+    until("the feed subscribes again", has_agreed(&feed, 2)).await;
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!(error.detail, "no message of the subscription arrived in time");
     let inbox = feed.inbox().unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     ingest.shut_down().await;
 }
 
@@ -223,18 +225,18 @@ async fn a_renewal_that_fails_is_tried_again_after_a_while() {
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("it has subscribed", has_agreed(&feed, 1)).await;
+    until("the feed has subscribed", has_agreed(&feed, 1)).await;
     feed.inbox()
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::HangUp);
     // Half of its time is over, and there was a sign of life since.
     clock.advance(Duration::from_secs(125));
-    until("it is asked again", || feed.status().failures > 0).await;
+    until("the feed subscribes again", || feed.status().failures > 0).await;
     let left = || feed.status().next_poll.map(|at| at.duration_since(clock.wall_time()));
-    until("it is left alone then", || left().is_some_and(|left| left.as_secs() >= 5)).await;
+    until("the retry is delayed", || left().is_some_and(|left| left.as_secs() >= 5)).await;
     assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
     ingest.shut_down().await;
 }

@@ -17,19 +17,19 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
     let inbox = feed.inbox().unwrap();
     assert_eq!(inbox.accept_delivery("forged", "".into()), Err(DeliveryError::WrongKey));
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the first delivery is known", || trips(&ingest) == ["A"]).await;
+    until("the first delivery is applied", || trips(&ingest) == ["A"]).await;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("the second one is put to it", || trips(&ingest) == ["A", "B"]).await;
-    assert_eq!(upstream.requests().len(), 1, "nobody was asked");
+    until("the second delivery is merged", || trips(&ingest) == ["A", "B"]).await;
+    assert_eq!(upstream.requests().len(), 1, "no request is sent");
     // Deliveries count as polls, also in the archive.
     let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 100 };
     let polls = || ingest.archive().list_polls(feed.id(), all).unwrap();
-    until("what it brought is remembered", || polls().len() == 3).await;
+    until("the archive has both deliveries", || polls().len() == 3).await;
     let told: Vec<_> = polls().iter().map(|it| (it.outcome.to_string(), it.serving)).collect();
     assert_eq!(
         told[2],
         ("subscribed".to_owned(), ServedContent::Nothing),
-        "the newest is the first"
+        "polls are listed newest first"
     );
     assert_eq!(told[0], ("brought".to_owned(), ServedContent::Fresh));
     ingest.shut_down().await;
@@ -50,28 +50,28 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     let inbox = feed.inbox().unwrap();
     let several = ["A", "X", "Y", "Z"].map(|id| journey(id, "")).concat();
     inbox.accept_delivery(&key, timetables(&several, false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A", "X", "Y", "Z"]).await;
+    until("the delivery is applied", || trips(&ingest) == ["A", "X", "Y", "Z"]).await;
     inbox.accept_delivery(&key, "<Siri><ServiceDelivery>".into()).unwrap();
     until_failed(&feed, FailureCode::Truncated).await;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("what came before is still known", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
+    until("the earlier trips stay", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
     // The delay is that after a failed poll, not the hours until the renewal.
     let next = || {
         let status = feed.status();
         status.next_poll.map(|at| at.unix_seconds() - jiff::Timestamp::now().as_second())
     };
-    until("it is asked again soon", || next().is_some_and(|seconds| seconds < 60)).await;
+    until("the next request is due soon", || next().is_some_and(|seconds| seconds < 60)).await;
     ingest.poll_now("siri").await.unwrap();
-    until("it has agreed again", has_agreed(&feed, 2)).await;
+    until("the feed subscribes again", has_agreed(&feed, 2)).await;
     // A producer that considers it the same subscription continues with changes.
     let (c, d) = (journey("C", ""), journey("D", ""));
     inbox.accept_delivery(&key, timetables(&c, false).into()).unwrap();
-    until("the change is known", || trips(&ingest).len() == 6).await;
+    until("the change is applied", || trips(&ingest).len() == 6).await;
     clock.advance(Duration::from_secs(61));
     // Each delivery triggers a check for expired entities.
     inbox.accept_delivery(&key, timetables(&d, false).into()).unwrap();
     inbox.accept_delivery(&key, timetables(&journey("E", ""), false).into()).unwrap();
-    until("nothing is forgotten", || trips(&ingest).concat() == "ABCDEXYZ").await;
+    until("no trip is removed", || trips(&ingest).concat() == "ABCDEXYZ").await;
     ingest.shut_down().await;
 }
 
@@ -84,16 +84,16 @@ async fn the_first_deliveries_are_parts_and_so_is_what_is_told_of_them() {
     let inbox = feed.inbox().unwrap();
     for (name, known) in [("A", "A"), ("B", "AB")] {
         inbox.accept_delivery(&key, timetables(&journey(name, ""), false).into()).unwrap();
-        until("the delivery is known", || trips(&ingest).concat() == known).await;
-        until("it is reported as a part", || feed.status().is_beginning).await;
+        until("the delivery is applied", || trips(&ingest).concat() == known).await;
+        until("the data are marked as partial", || feed.status().is_beginning).await;
     }
     clock.advance(Duration::from_secs(59));
     assert!(feed.status().is_beginning);
     clock.advance(Duration::from_secs(2));
-    until("it has told all", || !feed.status().is_beginning).await;
+    until("the data are complete", || !feed.status().is_beginning).await;
     until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
-    until("what comes then is news", || trips(&ingest).concat() == "ABC").await;
+    until("the next delivery is merged", || trips(&ingest).concat() == "ABC").await;
     assert!(!feed.status().is_beginning);
     ingest.shut_down().await;
 }
@@ -107,14 +107,14 @@ async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
     let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     let both = journey("A", "") + &journey("B", "");
     inbox.accept_delivery(&key, timetables(&both, false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest).concat() == "AB").await;
+    until("the delivery is applied", || trips(&ingest).concat() == "AB").await;
     // The new subscription sees from the status that there were data before.
     let feed = ingest.find_feed("siri").unwrap();
     until("the status counts both", || feed.status().entities == 2).await;
     let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
     ingest.apply_change(vec![elsewhere]).await.unwrap();
     let feed = ingest.find_feed("siri").unwrap();
-    until("the second producer is asked", has_agreed(&feed, 2)).await;
+    until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
     let (inbox, key) = (feed.inbox().unwrap(), key_told(&second));
     let before = feed.status().bytes;
     inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
@@ -124,13 +124,14 @@ async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
             xml("<HeartbeatNotification><Status>true</Status></HeartbeatNotification>").into(),
         )
         .unwrap();
-    until("a part has come", || feed.status().bytes > before && feed.status().is_beginning).await;
+    until("a part has arrived", || feed.status().bytes > before && feed.status().is_beginning)
+        .await;
     inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
     let is_kept = || feed.snapshot().is_some_and(|it| it.bytes.windows(3).any(|it| it == b">C<"));
-    until("another one, too", is_kept).await;
-    assert_eq!(trips(&ingest).concat(), "AB", "nothing is gone, and nothing told in part");
+    until("another part has arrived", is_kept).await;
+    assert_eq!(trips(&ingest).concat(), "AB", "partial data are not published");
     clock.advance(Duration::from_secs(61));
-    until("all is told", || trips(&ingest).concat() == "BC").await;
+    until("the full data are published", || trips(&ingest).concat() == "BC").await;
     ingest.shut_down().await;
 }
 
@@ -141,7 +142,7 @@ async fn a_heartbeat_says_that_what_is_known_still_holds() {
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let inbox = ingest.find_feed("siri").unwrap().inbox().unwrap();
     inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
     let made_at = || {
         let state = ingest.find_feed("siri").unwrap().network().state();
         let export = exports::gtfs_rt_message(&state, "siri", ExportPart::TripUpdates).unwrap();
@@ -152,7 +153,7 @@ async fn a_heartbeat_says_that_what_is_known_still_holds() {
     clock.advance(Duration::from_secs(100));
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
     inbox.accept_delivery(&key, xml(beat).into()).unwrap();
-    until("it is as fresh as the heartbeat", || made_at() >= before + 99).await;
+    until("the data are as fresh as the heartbeat", || made_at() >= before + 99).await;
     assert_eq!(trips(&ingest), ["A"]);
     ingest.shut_down().await;
 }
@@ -171,8 +172,8 @@ async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
-    until("it is well", || feed.status().state == FeedState::Ok).await;
+    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
+    until("the feed is ok", || feed.status().state == FeedState::Ok).await;
     let problems = feed.status().problems.clone();
     let problem =
         problems.retained_problems().iter().find(|it| it.code == "subscription_refused").unwrap();

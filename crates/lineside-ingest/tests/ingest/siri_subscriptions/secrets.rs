@@ -23,7 +23,7 @@ async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
         .replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
     let feed = ingest.find_feed("siri").unwrap();
     feed.inbox().unwrap().accept_delivery(&key, delivery.into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
     let shown = feed.snapshot().unwrap().bytes.clone();
     let shown = String::from_utf8_lossy(&shown);
     assert!(shown.contains("<SubscriberRef>lineside-") && !shown.contains("hunter2"), "{shown}");
@@ -57,7 +57,7 @@ async fn the_key_is_hidden_whatever_was_asked_last() {
     let inbox = feed.inbox().unwrap();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
     inbox.accept_delivery(&key, ready()).unwrap();
-    until("what was announced is fetched", || {
+    until("the announced data are fetched", || {
         clock.advance(Duration::from_millis(100));
         trips(&ingest) == ["A"]
     })
@@ -79,23 +79,23 @@ async fn who_is_asked_no_more_is_told_so_and_has_no_way_in_any_more() {
     let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&first, &clock()).await;
-    until("it has subscribed", has_agreed(&ingest.find_feed("siri").unwrap(), 1)).await;
+    until("the feed has subscribed", has_agreed(&ingest.find_feed("siri").unwrap(), 1)).await;
     let is_over = |upstream: &Upstream| {
         let asked = upstream.requests().pop();
         asked.is_some_and(|asked| asked.contains("<TerminateSubscriptionRequest>"))
     };
     let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
     ingest.apply_change(vec![elsewhere]).await.unwrap();
-    until("the first producer is told", || is_over(&first)).await;
+    until("the first subscription is terminated", || is_over(&first)).await;
     let feed = ingest.find_feed("siri").unwrap();
-    until("the second one is asked", has_agreed(&feed, 2)).await;
+    until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
     let inbox = feed.inbox().unwrap();
     let delivery = || timetables(&journey("A", ""), false).into();
     assert_eq!(inbox.accept_delivery(&key, delivery()), Err(DeliveryError::WrongKey));
     inbox.accept_delivery(&key_told(&second), delivery()).unwrap();
-    until("the second one is heard", || trips(&ingest) == ["A"]).await;
+    until("its delivery is applied", || trips(&ingest) == ["A"]).await;
     ingest.apply_change(Vec::new()).await.unwrap();
-    until("the second one is told, too", || is_over(&second)).await;
+    until("the second subscription is terminated", || is_over(&second)).await;
     ingest.shut_down().await;
 }
 
@@ -108,7 +108,7 @@ async fn a_subscription_that_is_refused_is_told_without_its_key() {
     );
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(&refused)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
-    assert_eq!(key, "k3y-0", "it is repeated");
+    assert_eq!(key, "k3y-0", "the refusal must repeat the key");
     let feed = ingest.find_feed("siri").unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
@@ -122,19 +122,19 @@ async fn a_subscription_that_is_refused_is_told_without_its_key() {
     );
     upstream.set(Answer::Bytes(ok(&xml(&part))));
     ingest.poll_now("siri").await.unwrap();
-    until("it has agreed to a part", has_agreed(&feed, 1)).await;
+    until("a part of the subscription is accepted", has_agreed(&feed, 1)).await;
     feed.inbox()
         .unwrap()
         .accept_delivery(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    until("the delivery is applied", || trips(&ingest) == ["A"]).await;
     // The status follows the readers' data.
     let is_told = || {
         let status = feed.status();
         let problem = status.problems.retained_problems().first();
         problem.is_some_and(|it| it.value.as_deref() == Some("Not *** at ***"))
     };
-    until("what was refused is told without the key", is_told).await;
+    until("the refusal is reported without the key", is_told).await;
     upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
     ingest.poll_now("siri").await.unwrap();
     until_failed(&feed, FailureCode::Http(403)).await;

@@ -180,7 +180,7 @@ fn an_element_more_changes_what_comes_out_or_the_losses() {
             }
         }
     }
-    assert!(silent.is_empty(), "neither used nor lost: {silent:#?}");
+    assert!(silent.is_empty(), "neither mapped nor counted as dropped: {silent:#?}");
 }
 
 /// Removes the element at the end of a path and returns true if there was one.

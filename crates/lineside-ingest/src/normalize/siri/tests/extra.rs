@@ -42,7 +42,7 @@ fn an_extra_journey_starts_when_its_origin_is_left_in_the_schedules_zone() {
         let (id, update) = extra(&inside, &[1, 2]);
         let trip = &update.trip;
         assert_eq!((trip.start_date.as_deref(), trip.start_time.as_deref()), (date, time));
-        assert_eq!(id, "journey:X", "it is known by its name, whatever is said of its start");
+        assert_eq!(id, "journey:X", "the start does not change the id");
     }
 }
 

@@ -58,10 +58,14 @@ fn one_producer_has_the_ids_that_it_gives() {
     };
     assert_eq!(alone(&[of(B, "7", "S")]), ["7"]);
     assert_eq!(alone(&[of(A, "7", "S"), of(B, "8", "S")]), ["7", "8"]);
-    assert_eq!(alone(&[of(A, "7", "S"), of(A, "7", "T")]), ["7"], "the later one counts");
-    assert_eq!(alone(&[of("", "7", "S"), of(B, "7", "T")]), ["7"], "nothing says that they differ");
+    assert_eq!(alone(&[of(A, "7", "S"), of(A, "7", "T")]), ["7"], "the later one is used");
+    assert_eq!(
+        alone(&[of("", "7", "S"), of(B, "7", "T")]),
+        ["7"],
+        "a missing producer does not distinguish them"
+    );
     let own = "B:ServiceJourney:7";
-    assert_eq!(alone(&[of(A, own, "S"), of(B, own, "T")]), [own], "the name says whose it is");
+    assert_eq!(alone(&[of(A, own, "S"), of(B, own, "T")]), [own], "the id contains its producer");
 }
 
 #[test]
@@ -159,5 +163,5 @@ fn a_vehicle_runs_the_trip_of_its_producer() {
     let both = timetables(&[of(A, "7", "S"), of(B, "7", "T")]);
     let names = named(&format!("{vehicles}{both}"));
     assert_eq!(names[2..], pairs(&[("vehicle:A:1", "7"), ("vehicle:B:1", "B:7")]));
-    assert_eq!(named(&vehicles)[1].1, "7", "without timetables none has the name before it");
+    assert_eq!(named(&vehicles)[1].1, "7", "without timetables the plain id is free");
 }

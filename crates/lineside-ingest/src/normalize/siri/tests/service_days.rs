@@ -106,8 +106,8 @@ fn planned_times_say_the_service_day_where_the_date_is_that_of_the_calendar() {
         assert_eq!(trip.start_date.as_deref(), Some(expected), "{name} {date} {inside}");
         let is_moved = named != expected;
         assert_eq!(trip.named_start_date, is_moved.then_some(named.clone()), "{name} {inside}");
-        assert_eq!(moved, u64::from(is_moved), "the report tells of it");
-        assert_eq!(entity.id, format!("journey:{name}:{named}"), "it is known as it is named");
+        assert_eq!(moved, u64::from(is_moved), "the report counts the change");
+        assert_eq!(entity.id, format!("journey:{name}:{named}"), "the id has the date as named");
     }
 }
 

@@ -166,5 +166,5 @@ fn what_a_situation_affects_beyond_what_an_alert_holds_is_counted() {
     let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     assert_eq!(out.entity[0].alert.as_ref().unwrap().informed_entity.len(), 1_000);
     let lost: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
-    assert_eq!(lost, [("Affects", 10)], "each that there is no room for, as often as it is named");
+    assert_eq!(lost, [("Affects", 10)], "each entity beyond the limit is counted");
 }

@@ -133,7 +133,7 @@ fn a_whole_answer_replaces_the_one_before_when_its_last_page_is_there() {
     take_whole(&mut held, &of("ab"));
     held.begin_full_refresh();
     take(&mut held, &of("b"));
-    assert_eq!(ids(&held).len(), 2, "the second page may still hold it");
+    assert_eq!(ids(&held).len(), 2, "an entity stays until the last page");
     take(&mut held, &of("c"));
     assert_eq!(held.share_seen(), 2.0 / 3.0);
     assert!(held.remove_unseen());
@@ -147,7 +147,7 @@ fn what_a_message_says_twice_holds_once_and_is_replaced_by_what_is_said_next() {
         &mut held,
         &timetables(&[journey("J", &expected("A", 10)), journey("J", &expected("A", 11))]),
     );
-    assert_eq!(calls(&held), [call("A", 660)], "the later word");
+    assert_eq!(calls(&held), [call("A", 660)], "the later value is used");
     take(&mut held, &timetables(&[journey("J", &expected("A", 12))]));
     assert_eq!(calls(&held), [call("A", 720)]);
 }
@@ -229,7 +229,7 @@ fn a_visit_without_a_name_is_taken_back_by_its_stop_and_nothing_else_of_the_jour
     let mut held = EntityStore::default();
     take(&mut held, &timetables(&[journey("other", "")]));
     take(&mut held, &visits(&(visit("", "A", "A2", 10, 30) + &visit("", "B", "B1", 20, 40))));
-    assert_eq!(calls(&held), [call("A2", 30), call("B1", 40)], "both are of one journey");
+    assert_eq!(calls(&held), [call("A2", 30), call("B1", 40)], "both visits belong to one journey");
     take(&mut held, &visits(&visit("", "B", "B1", 20, 45)));
     assert_eq!(calls(&held), [call("A2", 30), call("B1", 45)]);
     take(&mut held, &cancelled("<MonitoringRef>A</MonitoringRef>"));
@@ -299,12 +299,16 @@ fn of_vehicles_with_one_name_the_one_on_the_journey_is_taken_back() {
     let named = "<ItemRef>x</ItemRef><VehicleMonitoringRef>7</VehicleMonitoringRef>";
     take(&mut held, &over(named));
     take(&mut held, &over("<ItemRef>one</ItemRef>"));
-    assert_eq!(ids(&held), ["vehicle:A:7", "vehicle:B:7"], "it may be either");
+    assert_eq!(
+        ids(&held),
+        ["vehicle:A:7", "vehicle:B:7"],
+        "an ambiguous cancellation removes nothing"
+    );
     let of_journey = format!("{named}<VehicleJourneyRef>{}</VehicleJourneyRef>", framed("2"));
     take(&mut held, &over(&of_journey));
     assert_eq!(ids(&held), ["vehicle:A:7"]);
     take(&mut held, &over("<ItemRef>one</ItemRef>"));
-    assert!(ids(&held).is_empty(), "now it can only be the other");
+    assert!(ids(&held).is_empty(), "the cancellation is no longer ambiguous");
 }
 
 #[test]
@@ -365,13 +369,13 @@ fn journeys_of_two_producers_in_two_deliveries_are_two() {
         entities.map(|it| it.trip_update.unwrap().trip.trip_id.unwrap()).collect()
     };
     take(&mut held, &of("B", "T"));
-    assert_eq!(trips(&held), ["7"], "alone it has the name that it gives");
+    assert_eq!(trips(&held), ["7"], "a single journey has its plain id");
     take(&mut held, &of("A", "S"));
     assert_eq!(trips(&held), ["7", "A:7"]);
     for _ in 0..2 {
         take(&mut held, &of("A", "S"));
         take(&mut held, &of("B", "T"));
-        assert_eq!(trips(&held), ["7", "A:7"], "each takes the place of its own");
+        assert_eq!(trips(&held), ["7", "A:7"], "each journey replaces its own entity");
     }
     // A journey keeps its prefixed name after the other one is gone.
     held.begin_full_refresh();
@@ -391,11 +395,11 @@ fn journeys_keep_the_names_that_they_have_whatever_comes_beside_them() {
     let (a, b, c) = (of("A", "L", "7"), of("B", "L", "7"), of("B", "M", "7"));
     let mut held = EntityStore::default();
     take_whole(&mut held, &timetables(std::slice::from_ref(&b)));
-    assert_eq!(ids(&held), ["journey:7:20261121"], "alone it has the name that it gives");
+    assert_eq!(ids(&held), ["journey:7:20261121"], "a single journey has its plain id");
     let all = ["journey:7:20261121", "journey:A:7:20261121"];
     for journeys in [[a.clone(), b.clone()], [b.clone(), a.clone()], [a.clone(), b.clone()]] {
         take_whole(&mut held, &timetables(&[journeys.concat()]));
-        assert_eq!(ids(&held), all, "who was first keeps the name");
+        assert_eq!(ids(&held), all, "the first journey keeps the plain id");
     }
     for it in [&a, &b, &c, &c, &a] {
         take(&mut held, &timetables(std::slice::from_ref(it)));
