@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feed_id_is_a_plain_segment() {
+    fn a_feed_id_is_a_valid_path_segment() {
         for good in ["city", "SNCF-ter.gtfs_rt", "a", &"x".repeat(64)] {
             assert_eq!(FeedId::new(good).unwrap().as_str(), good);
         }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn polls_default_by_format() {
+    fn the_default_poll_interval_depends_on_the_format() {
         let location = SourceLocation::parse("feed.zip").unwrap();
         let mut config = FeedConfig::new(FeedId::new("a").unwrap(), location);
         assert_eq!(config.poll_interval(Some(Format::Gtfs)), Duration::from_secs(3600));

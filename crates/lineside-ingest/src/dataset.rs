@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_memory_leaves_the_limits_of_the_formats_as_they_are() {
+    fn the_default_memory_keeps_the_default_format_limits() {
         assert_eq!(LoadLimits::for_memory(4 << 30), LoadLimits::default());
         let small = LoadLimits::for_memory(64 << 20);
         assert_eq!(small.netex.record_bytes, 64 << 20);

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_served_otherwise_are_made_ready_anew() {
+    fn a_change_of_the_served_form_discards_prepared_data() {
         let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
         let id = FeedId::new("a").unwrap();
         let network = Arc::new(Network::new(id, [], 1, Epoch::from_bits(1), clock));
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_ready_is_made_once_and_goes_with_the_bytes() {
+    fn prepared_data_are_made_once_and_dropped_with_the_snapshot() {
         let held = ServedSnapshot::new(snapshot(), Arc::new(config()));
         let made = held.get_or_prepare(|snapshot| Arc::new(snapshot.hash)).cloned();
         let again = held.get_or_prepare(|_| Arc::new(2_u128)).cloned();

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_fetches_are_remembered() {
+    fn only_the_latest_fetch_durations_are_stored() {
         let figures = FeedMetrics::default();
         let millis = |n| Duration::from_millis(n as u64);
         (0..FETCH_TIMES_MAX + 3).for_each(|n| figures.record_fetch(millis(n)));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_the_bytes_already_is_given_none() {
+    fn not_modified_replies_count_no_bytes() {
         let figures = FeedMetrics::default();
         figures.count_reply(100, false);
         figures.count_reply(0, true);

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_places_have_their_cells() {
+    fn known_places_have_the_expected_cells() {
         for (lat, lon, cell) in [
             (57.64911, 10.40744, "u4pruydqqvj"),
             (48.8584, 2.2945, "u09tun"),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_geohash_is_refused() {
+    fn an_invalid_geohash_is_rejected() {
         for text in ["", "a", "ilo", "U09", "u09tunquegrow", "é"] {
             assert_eq!(GeohashCell::parse(text), None, "{text}");
         }
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cell_reads_back_and_lies_in_its_parents(lat in -90.0..90.0, lon in -180.0..180.0) {
+        fn a_cell_round_trips_and_lies_in_its_parents(lat in -90.0..90.0, lon in -180.0..180.0) {
             let cell = GeohashCell::from_point(lat, lon, 6);
             prop_assert_eq!(GeohashCell::parse(&cell.to_string()), Some(cell));
             for chars in CELL_CHARS {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_that_tells_of_half_as_much_as_usual_is_seen() {
+    fn a_feed_with_half_of_its_usual_content_is_detected() {
         let mut health = usual(80);
         assert!(!health.expected_content(Some(100), at(3_600)).is_too_little());
         health.record_message(&message(41, 0), Some(100), at(3_615));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_vehicles_at_night_are_as_many_as_the_timetable_has() {
+    fn fewer_vehicles_at_night_match_the_timetable() {
         let mut health = usual(80);
         health.record_message(&message(16, 0), Some(20), at(3_615));
         assert!(!health.expected_content(Some(20), at(3_615)).is_too_little());
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_missed_before_it_is_known_or_where_nothing_is_counted() {
+    fn no_content_is_expected_without_history_or_timetable() {
         let mut health = ContentHistory::default();
         health.record_message(&message(80, 0), Some(100), at(0));
         health.record_message(&message(1, 0), Some(100), at(15));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_that_says_the_same_is_frozen_unless_nothing_should_move() {
+    fn an_unchanged_feed_is_frozen_while_many_trips_run() {
         let limit = Duration::from_secs(300);
         let mut health = usual(80);
         for poll in 0..=20 {
@@ -260,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_usual_lies_between_the_least_and_the_most_that_was_said(
+        fn the_usual_content_is_between_the_observed_minimum_and_maximum(
             counts in proptest::collection::vec(1_u32..200, 1..100)
         ) {
             let mut health = ContentHistory::default();

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_inbox_opens_with_its_key_and_holds_so_much() {
+    fn an_inbox_needs_its_key_and_limits_the_number_of_deliveries() {
         let (inbox, mut deliveries) = FeedInbox::new(Secret::new("abc"));
         for wrong in ["", "ab", "abcd", "abd", "ab\0"] {
             assert_eq!(
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_in_waits_and_is_read_takes_room_and_gives_it_back() {
+    fn a_delivery_occupies_space_until_it_has_been_read() {
         let (inbox, mut deliveries) = FeedInbox::new(Secret::new("abc"));
         let large = (ROOM_KIB as u64) << 9;
         let (first, second) =

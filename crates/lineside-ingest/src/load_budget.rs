@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn loads_run_together_as_far_as_they_fit_into_the_memory() {
+    async fn loads_run_concurrently_if_they_fit_into_memory() {
         let budget = LoadBudget::new(100 * MIB);
         let first = budget.admit(60 * MIB).await;
         let mut second = Box::pin(budget.admit(41 * MIB));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_loads_run_than_there_are_slots() {
+    async fn the_number_of_concurrent_loads_is_limited() {
         let budget = LoadBudget::new(100 * MIB);
         let _first = budget.admit(1).await;
         let second = budget.admit(1).await;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_is_estimated_by_what_it_inflates_to() {
+    fn the_estimate_of_a_schedule_uses_its_decompressed_size() {
         let xml = Bytes::from_static(b"<PublicationDelivery/>");
         assert_eq!(estimate_load_bytes(&xml), 4 * xml.len() as u64);
     }

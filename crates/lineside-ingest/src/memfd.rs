@@ -129,7 +129,7 @@ mod tests {
     static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
 
     #[test]
-    fn what_is_in_it_is_what_was_given_and_stays_so() {
+    fn a_memory_file_has_the_given_bytes_and_is_sealed() {
         let _alone = ALONE.lock();
         let bytes: Vec<u8> = (0..BYTES_MIN + 1).map(|i| (i % 251) as u8).collect();
         let sealed = MemoryFile::new(&bytes).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_than_allowed_and_none_for_little() {
+    fn memory_files_are_limited_and_not_used_for_small_bodies() {
         let _alone = ALONE.lock();
         let bytes = vec![7; BYTES_MIN];
         assert!(MemoryFile::new(&bytes[1..]).is_none());

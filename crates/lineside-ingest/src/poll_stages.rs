@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_and_the_histograms_name_stages_alike() {
+    fn profile_and_histograms_use_the_same_stage_names() {
         for stage in PollStage::ALL {
             assert_eq!(stage.thread_stage().stage_name(), stage.name());
         }

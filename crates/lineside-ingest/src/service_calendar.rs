@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_year_begins_with_the_month_of_today() {
+    fn the_year_begins_with_the_current_month() {
         let years = calendar(date(2024, 5, 10), date(2028, 2, 3));
         assert_eq!(bounds(&years, date(2026, 11, 27)), (date(2026, 11, 1), date(2027, 10, 31)));
         assert_eq!(bounds(&years, date(2024, 5, 31)), (date(2024, 5, 10), date(2025, 4, 30)));
@@ -98,14 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn a_timetable_of_another_time_shows_its_last_or_its_first_year() {
+    fn a_past_or_future_timetable_shows_its_last_or_first_year() {
         let years = calendar(date(2007, 5, 10), date(2010, 12, 31));
         assert_eq!(bounds(&years, date(2026, 11, 27)), (date(2010, 1, 1), date(2010, 12, 31)));
         assert_eq!(bounds(&years, date(2001, 1, 1)), (date(2007, 5, 10), date(2008, 4, 30)));
     }
 
     #[test]
-    fn a_calendar_of_centuries_is_cut_around_the_day() {
+    fn a_calendar_of_centuries_is_limited_around_today() {
         let text = "# agency.txt
             agency_name,agency_url,agency_timezone
             A,https://a.example,UTC

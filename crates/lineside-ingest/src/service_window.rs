@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_begin_and_end_in_the_zone_of_the_agency() {
+    fn service_days_begin_and_end_in_the_agency_time_zone() {
         let zone = TimeZone::get("Pacific/Auckland").unwrap();
         let end = date(2024, 6, 1);
         let window = ServiceWindow { start: date(2024, 1, 1), end, zone };

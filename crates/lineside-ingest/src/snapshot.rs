@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn netex_is_one_file_or_a_zip_of_many() {
+    fn netex_is_one_file_or_a_zip() {
         let told = |body: &[u8]| {
             (media_type(Format::Netex, body), default_file_name("a", Format::Netex, body))
         };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_the_same_wherever_the_bytes_lie() {
+    fn bytes_and_readers_have_the_same_hash() {
         let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
         for part in [&bytes[..0], &bytes[..100], &bytes] {
             let read = Snapshot::hash_reader(&mut io::Cursor::new(part)).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_have_a_later_date() {
+    fn changed_bytes_have_a_later_date() {
         check(None, 100, None, None);
         check(Some(50), 100, None, Some(50));
         check(Some(150), 100, None, None);

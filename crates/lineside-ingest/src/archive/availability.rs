@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_poll_said_holds_until_the_next_one() {
+    fn a_poll_outcome_lasts_until_the_next_poll() {
         let lives = [ServerRun { began: minute(0), seen: NOW }];
         let bins =
             [bin(minute(10), &[false]), bin(minute(70), &[true]), bin(minute(130), &[false])];
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_failed_poll_is_seen() {
+    fn a_single_failed_poll_is_shown() {
         let lives = [ServerRun { began: minute(0), seen: NOW }];
         let bins = [bin(minute(-3), &[false]), bin(minute(5), &[false, true, false])];
         check(
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_did_not_run_is_told_apart_from_a_source_that_failed() {
+    fn downtime_of_the_server_is_not_a_failure_of_the_source() {
         let lives = [
             ServerRun { began: minute(-90), seen: UnixMillis(minute(20).0 + 5_000) },
             ServerRun { began: minute(40), seen: NOW },
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_neither_an_answer_nor_a_failure_and_shows_what_was_served() {
+    fn a_pause_is_its_own_state_and_shows_what_was_served() {
         let lives = [ServerRun { began: minute(0), seen: NOW }];
         let mut pausing = bin(minute(20), &[false]);
         pausing.merge_later(&PollBin::from_pause(
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn polls_are_counted_by_stretch() {
+    fn polls_are_counted_per_segment() {
         let lives = [ServerRun { began: minute(0), seen: NOW }];
         let bins =
             vec![bin(minute(0), &[true, true]), bin(minute(1), &[true]), bin(minute(2), &[false])];
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_told_alike_in_both_spans() {
+    fn day_and_month_agree_about_the_last_day() {
         let minute_before = |n: i64| UnixMillis(ArchiveSpan::Day.bin_start(NOW).0 - n * 60_000);
         let lives = [ServerRun { began: minute_before(17), seen: NOW }];
         let fails = [false, true];
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_hour_counts_what_the_server_ran_of_it() {
+    fn only_the_uptime_within_an_hour_counts() {
         let hour = |n: i64| UnixMillis(ArchiveSpan::Month.first_bin_start(NOW).0 + n * 3_600_000);
         let minutes_after = |at: UnixMillis, n: i64| UnixMillis(at.0 + n * 60_000);
         let lives = [

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_its_bounds_and_keeps_the_newest() {
+    fn the_memory_archive_is_bounded_and_keeps_the_newest() {
         let archive = archive();
         for n in 0..3_000 {
             archive.record_poll(&feed(), poll(n * 60, n % 2 == 0));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bin_before_is_there_too() {
+    fn listed_bins_include_the_one_before_the_start() {
         let archive = archive();
         for at in [0, 600, 1_200] {
             archive.record_poll(&feed(), poll(at, false));

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_of_a_span_end_with_the_present_one() {
+    fn the_last_bin_of_a_span_contains_the_present() {
         let now = UnixMillis(90_061_500);
         assert_eq!(ArchiveSpan::Day.bin_start(now), UnixMillis(90_060_000));
         assert_eq!(
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_is_found_by_its_number() {
+    fn served_content_and_last_poll_round_trip_by_number() {
         for serving in ServedContent::ALL {
             assert_eq!(ServedContent::from_number(serving.to_number()), Some(serving));
         }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_read_as_it_is_shown() {
+    fn a_rate_round_trips_through_its_text() {
         for text in ["4/min", "1/s", "100/h", "1000/day", "1/10min", "3/2h"] {
             assert_eq!(RequestRate::parse(text).unwrap().to_string(), text);
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn an_invalid_rate_is_rejected() {
         for text in ["", "4", "4/", "/min", "0/min", "-1/s", "+1/s", "1.5/s", "4/week", "1001/s"]
             .into_iter()
             .chain(["1/0min", "1/1001min", "1/-1min", "1/1.5min", "1/10", "1/min10"])

@@ -147,7 +147,7 @@ mod tests {
     const FIVE: Duration = Duration::from_secs(300);
 
     #[test]
-    fn early_is_not_late_and_the_threshold_is() {
+    fn a_delay_at_the_threshold_is_late() {
         let all = [
             TripDelayStatus::Behind(-3600),
             TripDelayStatus::Behind(-60),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_the_times_of_most_trips_tells_nothing() {
+    fn counts_are_inconclusive_if_most_trips_have_no_times() {
         let tells = |standings: &[TripDelayStatus]| {
             DelayCounts::from_trips(&trips(standings), FIVE).is_conclusive()
         };
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_delay_is_in_one_class_and_late_classes_begin_at_the_threshold() {
+    fn each_delay_is_in_one_class_and_late_ones_begin_at_the_threshold() {
         let delays = [i32::MIN, -60, -59, 0, 59, 60, 239, 240, 299, 300, 1_800, i32::MAX];
         let standings = delays.map(TripDelayStatus::Behind);
         for late_after in [60, 240, 300, 301, 86_400] {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_a_reply_stays_fresh_is_read_as_caches_do() {
+    fn freshness_is_read_as_by_http_caches() {
         check_fresh(&[], None);
         check_fresh(&[("cache-control", "public, max-age=60")], Some(60));
         check_fresh(
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_producer_whose_clock_is_wrong_is_understood_all_the_same() {
+    fn advice_is_relative_to_the_date_of_the_reply() {
         let date = ("date", "Thu, 01 Jan 2026 00:00:00 GMT");
         check_fresh(&[date, ("expires", "Thu, 01 Jan 2026 00:00:30 GMT")], Some(30));
         check_retry(&[date, ("retry-after", "Thu, 01 Jan 2026 00:02:00 GMT")], Some(120));

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_is_named_in_small_letters_or_in_capitals() {
+    fn proxy_variables_may_be_lowercase_or_uppercase() {
         let has = |name: &'static str, value: &'static str| {
             has_proxy(move |asked| (asked == name).then(|| OsString::from(value)))
         };

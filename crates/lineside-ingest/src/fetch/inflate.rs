@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_body_comes_out_as_it_was() {
+    fn a_compressed_body_is_decompressed_unchanged() {
         let body: Vec<u8> = (0..100_000_u32).flat_map(|n| n.to_le_bytes()).collect();
         assert_eq!(collect(&gzip(&body), true, 1 << 20), Ok(body.clone()));
         assert_eq!(collect(&body, false, 1 << 20), Ok(body));
     }
 
     #[test]
-    fn what_is_drained_meanwhile_is_the_body_and_counts() {
+    fn drained_bytes_are_part_of_the_body_and_its_size() {
         let body: Vec<u8> = (0..100_000_u32).flat_map(|n| n.to_le_bytes()).collect();
         let drain = |sent: &[u8], is_gzip, max| {
             let mut collector = BodyCollector::new(is_gzip, max);
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_refused_while_it_streams() {
+    fn a_body_over_the_limit_is_rejected_while_it_streams() {
         assert_eq!(collect(&[0; 100], false, 99), Err(FailureCode::TooLarge));
         assert_eq!(collect(&gzip(&[0; 10_000]), true, 9_999), Err(FailureCode::TooLarge));
     }
 
     #[test]
-    fn a_bomb_is_refused_long_before_the_size_limit() {
+    fn a_gzip_bomb_is_rejected_long_before_the_size_limit() {
         let bomb = gzip(&vec![0; 64 << 20]);
         let mut collector = BodyCollector::new(true, 1 << 30);
         let mut taken = 0;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_damaged_body_is_told_apart() {
+    fn a_truncated_body_and_a_damaged_body_fail_differently() {
         let whole = gzip(b"hello hello hello");
         assert_eq!(collect(&whole[..whole.len() - 5], true, 100), Err(FailureCode::Truncated));
         assert_eq!(collect(b"this is no gzip at all", true, 100), Err(FailureCode::Decode));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_folder_that_comes_later_is_read_and_so_is_a_zip_in_its_place() {
+    async fn a_folder_that_appears_later_is_read_and_may_become_a_zip() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("plan");
         let mut fetcher = PathFetcher::new(path.clone(), 1_000);

@@ -83,7 +83,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn only_work_is_limited_and_waiting_for_turns_is_not() {
+    fn waiting_for_a_permit_does_not_count_towards_the_time_limit() {
         let simulated = Arc::new(SimulatedClock::new(UnixMillis(0)));
         let clock: Arc<dyn Clock> = Arc::<SimulatedClock>::clone(&simulated);
         let waits = PermitWaits::default();

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_producer_repeats_of_our_secrets_is_not_shown() {
+    fn secrets_that_a_producer_echoes_are_redacted() {
         let hidden = Redactor::for_feed(&feed(), &[&Secret::new("t0ken"), &Secret::new("before")]);
         for secret in [
             "p4ss/w0rd",
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn one_secret_within_another_or_across_its_end_is_hidden_with_it() {
+    fn nested_and_overlapping_secrets_are_redacted_together() {
         let mut feed = feed();
         feed.query = ["abcdef", "cdefgh", "cdef"]
             .map(|value| ("key".to_owned(), Secret::new(value)))
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_at_the_end_is_not_cut_into_what_is_shown() {
+    fn a_secret_cut_by_the_end_of_the_text_is_redacted() {
         let hidden = Redactor::for_feed(&feed(), &[]);
         for at in REPLY_HEAD_BYTES - 12..REPLY_HEAD_BYTES + 2 {
             let text = format!("{}inheader and more", "x".repeat(at));
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_broke_off_is_hidden() {
+    fn a_truncated_secret_at_the_end_is_redacted() {
         let hidden = Redactor::for_feed(&feed(), &[]);
         assert_eq!(hidden.redact_bytes(b"wrong key: inhea"), "wrong key: ***");
         assert_eq!(
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_began_before_what_is_shown_is_hidden() {
+    fn a_secret_that_began_before_the_text_is_redacted() {
         let hidden = Redactor::for_feed(&feed(), &[]);
         assert_eq!(hidden.redact_remaining_bytes(b"eader is wrong"), "*** is wrong");
         assert_eq!(hidden.redact_remaining_bytes(b"ader and inheader"), "*** and ***");
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_or_encoded_secret_is_not_shown() {
+    fn an_escaped_or_encoded_secret_is_redacted() {
         let mut feed = feed();
         feed.query = ["Se\"cr<et&'+/ x", "a/b+c=d"]
             .map(|value| ("key".to_owned(), Secret::new(value)))
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_an_escaped_secret_is_hidden() {
+    fn the_rest_of_an_escaped_secret_is_redacted() {
         let mut feed = feed();
         feed.query = vec![("key".to_owned(), Secret::new("Se\"cr<et&'+/ x"))];
         let hidden = Redactor::for_feed(&feed, &[]);
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_short_and_does_no_harm() {
+    fn shown_text_is_short_and_has_no_control_characters() {
         let hidden = Redactor::for_feed(&feed(), &[]);
         assert_eq!(hidden.redact_bytes(b"a\x00b\x1b[31m\r\n\tc"), "a\u{fffd}b\u{fffd}[31m\n\tc");
         assert_eq!(hidden.redact_bytes("x\u{202e}y".as_bytes()), "x\u{fffd}y");

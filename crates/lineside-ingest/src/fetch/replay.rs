@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_time_passes_at_its_speed_and_jumps_over_holes() {
+    fn recorded_time_runs_at_the_replay_speed_and_skips_gaps() {
         let clock = tape(&[1_000, 1_060, 100_000], 10.0);
         let at = |seconds| clock.recorded_time(Duration::from_secs(seconds)).unix_seconds();
         assert_eq!(at(0), 1_000);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_hold_the_time() {
+    fn a_file_name_may_contain_the_time() {
         assert_eq!(
             time_in_name("1707397157.ace.pb"),
             Some(UnixMillis::from_seconds(1_707_397_157))
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_frame_is_played_once_and_in_time() {
+    async fn every_frame_is_played_once_at_its_time() {
         let dir = tempfile::tempdir().unwrap();
         for second in [1_700_000_020_u64, 1_700_000_000, 1_700_000_010] {
             fs::write(dir.path().join(format!("{second}.txt")), format!("frame {second}")).unwrap();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_without_snapshots_says_so() {
+    async fn a_folder_without_snapshots_is_an_empty_failure() {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
         let mut fetcher = ReplayFetcher::new(dir.path().into(), 1.0, 1, clock);

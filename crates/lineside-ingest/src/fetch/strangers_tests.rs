@@ -116,7 +116,7 @@ fn assert_refused(fetched: Result<FetchOutcome, FetchError>) {
 }
 
 #[tokio::test]
-async fn what_is_public_is_fetched() {
+async fn a_public_host_is_fetched() {
     let (port, asked) = server(PUBLIC, "200 OK", "").await;
     let fetched = fetch(&format!("http://{PUBLIC}:{port}/")).await.unwrap();
     assert!(matches!(fetched, FetchOutcome::Body(body) if body.bytes == "{}"));
@@ -124,7 +124,7 @@ async fn what_is_public_is_fetched() {
 }
 
 #[tokio::test]
-async fn what_is_not_is_never_connected_to() {
+async fn a_private_host_is_never_contacted() {
     let (port, asked) = server(PRIVATE, "200 OK", "").await;
     assert_refused(fetch(&format!("http://{PRIVATE}:{port}/")).await);
     let to = format!("location: http://{PRIVATE}:{port}/\r\n");
@@ -134,13 +134,13 @@ async fn what_is_not_is_never_connected_to() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_is_told_as_such() {
+async fn an_unknown_host_name_is_a_dns_failure() {
     let failure = fetch("http://nobody.invalid/").await.unwrap_err();
     assert_eq!(failure.code, FailureCode::Dns, "{}", failure.detail);
 }
 
 #[tokio::test]
-async fn redirects_end_for_strangers_too() {
+async fn redirects_of_untrusted_urls_are_limited() {
     let (port, asked) = server(PUBLIC, "302 Found", "location: /again\r\n").await;
     let failure = fetch(&format!("http://{PUBLIC}:{port}/")).await.unwrap_err();
     assert!(failure.detail.contains("redirects"), "{}", failure.detail);
@@ -148,7 +148,7 @@ async fn redirects_end_for_strangers_too() {
 }
 
 #[tokio::test]
-async fn a_public_producer_leads_to_public_hosts_only() {
+async fn a_public_producer_may_redirect_to_public_hosts_only() {
     let (port, requests) = server(PRIVATE, "200 OK", "").await;
     let location = format!("location: http://{PRIVATE}:{port}/\r\n");
     let (public, _) = server(PUBLIC, "302 Found", &location).await;
@@ -161,7 +161,7 @@ async fn a_public_producer_leads_to_public_hosts_only() {
 }
 
 #[tokio::test]
-async fn a_private_producer_may_lead_to_a_private_host() {
+async fn a_private_producer_may_redirect_to_a_private_host() {
     let (port, requests) = server(PRIVATE, "200 OK", "").await;
     let location = format!("location: http://{PRIVATE}:{port}/\r\n");
     let (first, _) = server(PRIVATE, "302 Found", &location).await;
@@ -171,7 +171,7 @@ async fn a_private_producer_may_lead_to_a_private_host() {
 }
 
 #[tokio::test]
-async fn a_public_producer_leads_to_no_private_host_by_its_own_name() {
+async fn a_public_name_that_becomes_private_is_rejected() {
     let (port, asked) = server(PUBLIC, "302 Found", "location: /again\r\n").await;
     assert_refused(rebound(port).fetch(SourceRequest::Plain).await);
     assert_eq!(asked.load(Ordering::SeqCst), 1);
@@ -187,7 +187,7 @@ async fn a_public_producer_leads_to_no_private_host_by_its_own_name() {
 }
 
 #[tokio::test]
-async fn where_a_proxy_connects_the_host_of_the_address_is_judged() {
+async fn behind_a_proxy_the_host_of_the_url_is_checked() {
     let (port, asked) = server(PRIVATE, "200 OK", "").await;
     let location = format!("location: http://{PRIVATE}:{port}/\r\n");
     let (public, _) = server(PUBLIC, "302 Found", &location).await;
@@ -207,7 +207,7 @@ async fn where_a_proxy_connects_the_host_of_the_address_is_judged() {
 }
 
 #[tokio::test]
-async fn a_user_in_the_address_is_shown_to_a_public_host_at_every_poll() {
+async fn credentials_in_the_url_are_sent_to_a_public_host_at_every_poll() {
     let listener = TcpListener::bind((PUBLIC, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let client =

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused_without_showing_it() {
+    fn an_invalid_token_is_rejected_without_showing_it() {
         for (body, says) in [
             ("", "access_token"),
             ("{\"token\":\"s3cret\"}", "access_token"),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_the_servers_word_if_it_is_one() {
+    fn a_refusal_shows_the_oauth_error_code_only() {
         let said = |body: &str| token_refusal(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
         assert!(
             said("{\"error\":\"invalid_client\"}").ends_with("401 Unauthorized, invalid_client")

@@ -181,18 +181,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_come_back_as_they_were(frames in frames()) {
+        fn frames_round_trip(frames in frames()) {
             prop_assert_eq!(read(&written(&frames)).unwrap(), frames);
         }
 
         #[test]
-        fn a_file_that_was_cut_is_refused(frames in frames(), at: prop::sample::Index) {
+        fn a_truncated_file_is_rejected(frames in frames(), at: prop::sample::Index) {
             let file = written(&frames);
             prop_assert!(read(&file[..at.index(file.len())]).is_err());
         }
 
         #[test]
-        fn a_file_with_a_changed_byte_is_refused(
+        fn a_file_with_a_changed_byte_is_rejected(
             frames in frames(), at: prop::sample::Index, flip in 1..=u8::MAX
         ) {
             let mut file = written(&frames);
@@ -202,20 +202,20 @@ mod tests {
         }
 
         #[test]
-        fn a_file_that_goes_on_after_its_end_is_refused(frames in frames(), more in 1..50_usize) {
+        fn a_file_with_bytes_after_its_end_is_rejected(frames in frames(), more in 1..50_usize) {
             let mut file = written(&frames);
             file.extend(vec![0; more]);
             prop_assert!(read(&file).is_err());
         }
 
         #[test]
-        fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_are_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(read(&bytes).is_err());
         }
     }
 
     #[test]
-    fn it_says_why_a_file_is_refused() {
+    fn each_invalid_file_has_its_own_error() {
         let file = written(&vec![(1, b"content".to_vec())]);
         let mut other = file.clone();
         other[MAGIC.len()] += 1;
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_beyond_the_bound_is_not_read() {
+    fn a_file_over_the_size_limit_is_not_read() {
         assert!(matches!(
             FrameReader::open_verified(Huge(KEPT_BYTES_MAX + 1)),
             Err(HandoffError::TooLarge)

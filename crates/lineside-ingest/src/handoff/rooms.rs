@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_comes_back_as_it_was() {
+    fn a_channel_log_round_trips() {
         let publisher = PresenceMember {
             client: "c".into(),
             user: "u".into(),

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn boards_move_on_however_fast_inputs_come() {
+    async fn boards_advance_even_if_inputs_arrive_constantly() {
         let start = UnixMillis::from_seconds(1_772_607_600);
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(start, 600.0));
         let writer = writer(&clock);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_feed_that_finds_the_queue_full_comes_again() {
+    async fn a_full_queue_delays_a_feed_and_loses_no_input() {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1_000.0));
         let (queue, mut inputs) = NetworkQueue::new(&clock);
         let status = |n| NetworkInput::Status { number: n, record: word(0), now: UnixMillis(0) };
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_writer_that_breaks_starts_anew() {
+    async fn a_writer_that_panics_starts_empty() {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1.0));
         let writer = writer(&clock);
         let revision = writer.network().state().revision;

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_rented_is_counted_once() {
+    fn available_vehicles_are_counted_once() {
         let status = r#"{"station_id":"a","num_bikes_available":3,"is_renting":true},
             {"station_id":"b","num_bikes_available":3,"is_renting":false},{"station_id":"c"}"#;
         let bikes = r#"{"bike_id":"a","lat":1.5,"lon":2.5},{"bike_id":"b","is_reserved":true},
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_file_is_refused() {
+    fn a_file_without_its_list_is_rejected() {
         for data in
             [r#"{"error":"maintenance"}"#, r#"{"stations":"unavailable"}"#, r#"{"stations":{}}"#]
         {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_that_no_message_can_carry_is_left_out() {
+    fn an_area_too_large_for_a_message_is_dropped() {
         let ring = vec!["[10.123456,59.123456]"; SYSTEM_PIECE_BYTES_MAX / 16].join(",");
         let area = format!("{{\"type\":\"MultiPolygon\",\"coordinates\":[[[{ring}]]]}}");
         let station = format!("{{\"station_id\":\"a\",\"station_area\":{area},\"capacity\":3}}");

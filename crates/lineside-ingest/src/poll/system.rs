@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_private_place_is_refused_with_the_reason() {
+    fn a_file_on_a_private_host_is_rejected_with_a_problem() {
         for private in [
             "http://127.0.0.1/latest",
             "http://169.254.169.254/latest/meta-data",
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_discovery_file_lies_the_operator_has_said_that_files_may() {
+    fn files_on_the_host_of_the_discovery_file_are_allowed() {
         let base = url("http://127.0.0.1:8080/gbfs.json");
         let entry =
             |url: &str| gbfs::DiscoveryEntry { language: None, name: url.into(), url: url.into() };
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_file_elsewhere_is_asked_for_as_nobody() {
+    fn a_public_file_on_another_host_is_requested_without_credentials() {
         let (all, said) = listed(&["https://cdn.example/status.json", "status.json"]);
         assert!(said.is_empty(), "{said:?}");
         let mut system = FeedConfig::new(
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hosts_are_few() {
+    fn the_number_of_other_hosts_is_limited() {
         let urls: Vec<String> =
             (0..20).map(|n| format!("https://h{}.example/{n}", n % 10)).collect();
         let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_beside_the_discovery_file_has_a_name_there() {
+    fn a_file_next_to_the_discovery_file_has_a_sibling_name() {
         let base = url(BASE);
         let name = |text: &str| sibling_file_name(&base, &base.join(text).unwrap());
         assert_eq!(name("free_bikes.json?x=1").as_deref(), Some("free_bikes"));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_no_token_is_asked_more_and_more_rarely() {
+    fn token_requests_are_retried_with_backoff() {
         let after = |times, said| retry_delay(5 * SECOND, times, said).as_secs();
         assert_eq!(
             [1, 2, 3, 4, 5, 99].map(|n| after(n, PollAdvice::default())),
@@ -139,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn polls_come_about_once_an_interval() {
+    fn the_wait_is_about_one_interval() {
         check(asked(100), 95.0, 105.0);
     }
 
     #[test]
-    fn a_poll_is_not_sooner_than_the_reply_stays_fresh_and_never_rarer_than_the_bound() {
+    fn the_wait_respects_the_freshness_up_to_a_limit() {
         check(PollSchedule { advice: fresh(60), ..asked(15) }, 60.0, 63.0);
         // Ten polls of 15 s, whatever the producer says.
         check(PollSchedule { advice: fresh(86_400), ..asked(15) }, 150.0, 158.0);
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn the_operators_ttl_is_the_least() {
+    fn the_configured_ttl_is_the_minimum_wait() {
         let ttl = Duration::from_secs(300);
         check(PollSchedule { ttl, ..asked(15) }, 300.0, 315.0);
         check(PollSchedule { ttl, advice: fresh(1), ..asked(15) }, 300.0, 315.0);
     }
 
     #[test]
-    fn who_asks_to_be_left_alone_is_left_alone() {
+    fn the_wait_respects_retry_after_up_to_a_limit() {
         let failing = PollSchedule { failures_in_a_row: 1, ..asked(15) };
         check(PollSchedule { advice: refused(120), ..failing }, 120.0, 126.0);
         check(PollSchedule { advice: refused(0), ..failing }, 12.0, 18.0);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_in_trouble_up_to_a_bound() {
+    fn waits_double_after_failures_up_to_a_limit() {
         let waits = [(1, 15.0), (2, 30.0), (3, 60.0), (4, 120.0), (5, 120.0), (200, 120.0)];
         for (failures_in_a_row, seconds) in waits {
             check(PollSchedule { failures_in_a_row, ..asked(15) }, seconds * 0.8, seconds * 1.2);
@@ -188,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_wait_is_shorter_than_what_is_obeyed_nor_longer_than_its_bound(
+        fn every_wait_is_between_the_requested_minimum_and_the_limit(
             interval in 0_u64..700_000, ttl in 0_u64..100_000, failures_in_a_row in 0_u32..80,
             fresh_for in proptest::option::of(0_u64..u64::MAX),
             retry_after in proptest::option::of(0_u64..u64::MAX), seed: u64,

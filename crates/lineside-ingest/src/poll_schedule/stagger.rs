@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn feeds_of_one_host_start_one_after_the_other_within_an_interval() {
+    fn feeds_of_one_host_start_staggered_within_an_interval() {
         for n in [2, 20, 60, 1_000] {
             let starts = starts(&feeds(n, |i| format!("https://a.example/{i}")));
             let gap = START_GAP_OF_HOST.min(Duration::from_secs(15) / n as u32);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_asks_no_thousand_hosts_at_once() {
+    fn starts_of_many_hosts_are_staggered() {
         let starts = starts(&feeds(1_000, |i| format!("https://{i}.example/")));
         for (i, start) in starts.iter().enumerate() {
             let second = starts[i..].iter().take_while(|at| **at < *start + Duration::from_secs(1));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_host_starts_almost_at_once_and_files_do() {
+    fn the_first_feed_of_a_host_and_local_files_start_at_once() {
         assert!(starts(&feeds(1, |_| "https://a.example/".to_owned()))[0] < START_GAP_OF_HOST);
         assert_eq!(starts(&feeds(3, |i| format!("{i}.zip"))), [Duration::ZERO; 3]);
     }

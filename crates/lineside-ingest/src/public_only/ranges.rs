@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_the_internet_are_public() {
+    fn internet_addresses_are_public() {
         check(&["1.1.1.1", "9.9.9.9", "100.63.255.255", "100.128.0.0", "172.15.255.255"], true);
         check(
             &["172.32.0.0", "192.0.1.0", "198.17.255.255", "198.20.0.0", "223.255.255.255"],
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn this_host_this_link_and_private_networks_are_not() {
+    fn loopback_link_local_and_private_addresses_are_not_public() {
         check(&["0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.255", "::", "::1"], false);
         check(
             &["10.0.0.0", "10.255.255.255", "172.16.0.0", "172.31.255.255", "192.168.0.1"],
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_another_use_is_not() {
+    fn reserved_addresses_are_not_public() {
         check(&["192.0.0.1", "192.0.0.255", "192.88.99.1", "198.18.0.0", "198.19.255.255"], false);
         check(&["192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1", "3fff:fff::1"], false);
         check(&["224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"], false);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_inside_another_is_looked_at() {
+    fn an_embedded_ipv4_address_is_checked() {
         check(&["::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254"], false);
         check(&["64:ff9b::127.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1.1.1.1"], false);
         check(&["2002:7f00:1::", "2002:101:101::", "::127.0.0.1", "::1.1.1.1"], false);
@@ -133,14 +133,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_mapped_address_is_what_it_maps(bits: u32) {
+        fn an_ipv4_mapped_address_is_public_if_the_ipv4_address_is(bits: u32) {
             let plain = Ipv4Addr::from_bits(bits);
             let mapped = plain.to_ipv6_mapped();
             prop_assert_eq!(is_public(plain.into()), is_public(mapped.into()));
         }
 
         #[test]
-        fn nothing_is_public_that_std_knows_to_be_otherwise(bits: u32, wide: u128) {
+        fn no_address_that_std_knows_as_special_is_public(bits: u32, wide: u128) {
             let (four, six) = (Ipv4Addr::from_bits(bits), Ipv6Addr::from_bits(wide));
             let special = four.is_private() || four.is_loopback() || four.is_link_local()
                 || four.is_multicast() || four.is_broadcast() || four.is_documentation() || four.is_unspecified();

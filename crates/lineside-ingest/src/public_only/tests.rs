@@ -74,7 +74,7 @@ fn cause(error: &(dyn Error + 'static)) -> NotPublic {
 }
 
 #[test]
-fn what_cannot_be_on_the_internet_is_refused_before_anything_is_asked() {
+fn an_impossible_url_is_rejected_before_any_request() {
     let client = PublicOnly::new(Client::builder()).expect("a client");
     for (url, why) in [
         ("ftp://example.org/", NotPublic::Scheme),
@@ -98,7 +98,7 @@ fn what_cannot_be_on_the_internet_is_refused_before_anything_is_asked() {
 }
 
 #[tokio::test]
-async fn the_systems_own_names_lead_nowhere() {
+async fn local_names_are_rejected() {
     let client = PublicOnly::new(Client::builder()).expect("a client");
     let port = server(ALLOWED, reply("200 OK", None)).await;
     let url = Url::parse(&format!("http://localhost:{port}/")).expect("a valid URL");
@@ -112,7 +112,7 @@ async fn the_systems_own_names_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn a_name_is_judged_by_where_it_leads() {
+async fn a_name_is_checked_by_its_addresses() {
     let port = server(ALLOWED, reply("200 OK", None)).await;
     let url = format!("http://example.test:{port}/");
     assert_eq!(ask(&client(&[&[ALLOWED]]), &url).await, Ok(200));
@@ -122,7 +122,7 @@ async fn a_name_is_judged_by_where_it_leads() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_elsewhere_the_next_time_is_judged_again() {
+async fn a_name_is_checked_again_at_each_request() {
     let port = server(ALLOWED, reply("200 OK", None)).await;
     let client = client(&[&[ALLOWED], &[FORBIDDEN]]);
     let url = format!("http://example.test:{port}/");
@@ -131,7 +131,7 @@ async fn a_name_that_leads_elsewhere_the_next_time_is_judged_again() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_judged_as_the_first_address_was() {
+async fn a_redirect_is_checked_like_the_first_url() {
     let hidden = server(FORBIDDEN, reply("200 OK", None)).await;
     let to = format!("http://{FORBIDDEN}:{hidden}/");
     let port = server(ALLOWED, reply("302 Found", Some(&to))).await;
@@ -145,7 +145,7 @@ async fn a_redirect_is_judged_as_the_first_address_was() {
 }
 
 #[tokio::test]
-async fn redirects_end() {
+async fn redirects_are_limited() {
     let port = server(ALLOWED, reply("302 Found", Some("/again"))).await;
     let found = ask(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
     assert_eq!(found, Err(NotPublic::Redirects));

@@ -111,7 +111,7 @@ mod tests {
     const AT: UnixMillis = UnixMillis(1_700_000_000_123);
 
     #[test]
-    fn a_publication_is_its_time_and_its_changes() {
+    fn a_publication_has_a_time_and_changes() {
         let mut changes = ChangeMessage::default();
         changes.push(b"{\"op\":1}");
         changes.push(b"{\"op\":2}");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_become_several_publications() {
+    fn many_changes_are_split_into_several_publications() {
         let change = Bytes::from(format!("{{\"id\":\"{}\"}}", "x".repeat(50_000)));
         let messages = encode_publications(AT, &[change.clone(), change.clone(), change]);
         assert_eq!(messages.len(), 2);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_state_is_cut_below_the_limit() {
+    fn a_long_state_is_split_below_the_limit() {
         let upsert = Bytes::from(format!("{{\"id\":\"{}\"}}", "x".repeat(50_000)));
         let parts = encode_state_parts(AT, [&upsert; 5]);
         assert_eq!(parts.len(), 3);

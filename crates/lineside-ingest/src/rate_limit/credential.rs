@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn feeds_that_show_the_same_are_counted_together() {
+    fn feeds_with_the_same_credentials_share_a_group() {
         let url = "https://a.example/x";
         check(
             &[
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_with_two_credentials_brings_two_groups_together() {
+    fn a_feed_with_two_credentials_merges_two_groups() {
         let url = "https://a.example/x";
         check(
             &[
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_in_the_address_is_a_credential() {
+    fn a_user_in_the_url_is_a_credential() {
         check(
             &[
                 feed("a", "https://me:pw@a.example/x", &[], &[]),

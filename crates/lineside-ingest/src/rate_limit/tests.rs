@@ -215,7 +215,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_window_is_ever_passed_and_no_feed_starves(wishes in proptest::collection::vec(wish(), 1..10)) {
+    fn no_rate_is_exceeded_and_no_feed_starves(wishes in proptest::collection::vec(wish(), 1..10)) {
         check(&wishes);
     }
 }
@@ -225,7 +225,7 @@ fn polite(key: u8, rate: Option<(u32, bool)>, interval: u64) -> Wish {
 }
 
 #[test]
-fn the_strictest_rate_holds_for_all_that_share_the_credential_and_for_no_other() {
+fn the_strictest_rate_applies_to_all_feeds_of_a_credential_only() {
     let wishes = [polite(1, Some((4, true)), 5), polite(1, None, 5), polite(2, None, 5)];
     check(&wishes);
     let sent = run(&wishes);
@@ -237,12 +237,12 @@ fn the_strictest_rate_holds_for_all_that_share_the_credential_and_for_no_other()
 }
 
 #[test]
-fn a_feed_that_asks_often_leaves_a_rare_one_its_turn() {
+fn a_frequent_feed_does_not_starve_a_rare_one() {
     check(&[polite(0, Some((1, true)), 1), polite(0, None, 1), polite(0, None, 600)]);
 }
 
 #[test]
-fn a_booking_that_is_dropped_is_free_again() {
+fn a_dropped_reservation_is_free_again() {
     let wishes = [polite(0, Some((1, true)), 1), polite(0, None, 1)];
     let feeds = [wishes[0].feed(0), wishes[1].feed(1)];
     let budgets = RateLimiter::new(feeds.iter());
@@ -256,7 +256,7 @@ fn a_booking_that_is_dropped_is_free_again() {
 }
 
 #[test]
-fn what_a_redirect_leads_to_is_counted_there() {
+fn a_redirect_counts_against_the_target_host() {
     let mut elsewhere = polite(0, Some((1, true)), 1);
     elsewhere.host = 1;
     let feeds = [polite(0, None, 1).feed(0), elsewhere.feed(1)];
@@ -271,7 +271,7 @@ fn what_a_redirect_leads_to_is_counted_there() {
 }
 
 #[test]
-fn other_rates_do_not_forget_what_was_sent() {
+fn changed_rates_remember_sent_requests() {
     let limited = polite(0, Some((1, true)), 1);
     let feeds = [limited.feed(0), polite(0, None, 1).feed(1)];
     let budgets = RateLimiter::new(feeds.iter());
@@ -301,7 +301,7 @@ fn other_rates_do_not_forget_what_was_sent() {
 }
 
 #[test]
-fn feeds_that_part_are_counted_apart() {
+fn feeds_that_no_longer_share_a_credential_are_separated() {
     let shared = polite(0, Some((1, true)), 1);
     let feeds = [shared.feed(0), shared.feed(1)];
     let budgets = RateLimiter::new(feeds.iter());

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_leaves_its_room() {
+    fn an_undone_start_frees_its_slot() {
         let mut window = RateWindow::new([RequestRate::parse("2/min").unwrap()]);
         for at in [0, 30, 60] {
             let at = Duration::from_secs(at);
@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_booked_keeps_to_every_rate_and_is_the_first_that_does(
+        fn a_reservation_is_the_first_moment_that_all_rates_allow(
             wishes in proptest::collection::vec(0_u64..400, 1..40),
             rates in proptest::collection::vec((1_u32..6, 0_usize..2), 1..3),
         ) {

@@ -413,7 +413,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_record_is_longer_than_was_said(
+        fn no_record_exceeds_its_maximum_size(
             update in any_update(), vehicle in any_vehicle(), alert in any_alert(),
         ) {
             check(update);
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn nor_is_a_feeds_state() {
+    fn a_feed_record_does_not_exceed_its_maximum_size() {
         let status = crate::FeedStatus { reason: "\"\n".repeat(100), ..Default::default() };
         check(RecordBody::Feed(Box::new(FeedRecord::from_status(&status))));
     }

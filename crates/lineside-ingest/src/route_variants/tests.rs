@@ -25,12 +25,12 @@ fn check(patterns: &[&[u32]], expect: &[&[&[u32]]]) {
 }
 
 #[test]
-fn short_trips_are_part_of_the_long_way() {
+fn short_trips_are_merged_into_the_long_variant() {
     check(&[&[30, 40], &[10, 20, 30, 40], &[20, 30]], &[&[&[10], &[20], &[30], &[40]]]);
 }
 
 #[test]
-fn the_way_back_is_another_also_from_other_platforms() {
+fn the_return_direction_is_a_variant_of_its_own() {
     check(
         &[&[10, 20, 30], &[31, 21, 11], &[21, 11]],
         &[&[&[10], &[20], &[30]], &[&[31], &[21], &[11]]],
@@ -39,19 +39,19 @@ fn the_way_back_is_another_also_from_other_platforms() {
 }
 
 #[test]
-fn platforms_of_a_station_are_one_place() {
+fn platforms_of_a_station_are_one_position() {
     check(&[&[10, 20, 30], &[10, 21, 30]], &[&[&[10], &[20, 21], &[30]]]);
 }
 
 #[test]
-fn stops_between_and_at_the_ends_are_put_in() {
+fn additional_stops_are_merged_into_a_variant() {
     check(&[&[10, 30, 40], &[10, 20, 40]], &[&[&[10], &[20], &[30], &[40]]]);
     check(&[&[20, 30, 40, 50], &[10, 20, 30]], &[&[&[10], &[20], &[30], &[40], &[50]]]);
     check(&[&[20, 30, 40, 50], &[40, 50, 60]], &[&[&[20], &[30], &[40], &[50], &[60]]]);
 }
 
 #[test]
-fn branches_are_ways_of_their_own() {
+fn branches_are_separate_variants() {
     check(
         &[&[10, 20, 30, 40], &[10, 20, 50]],
         &[&[&[10], &[20], &[30], &[40]], &[&[10], &[20], &[50]]],
@@ -63,12 +63,12 @@ fn branches_are_ways_of_their_own() {
 }
 
 #[test]
-fn a_ring_ends_where_it_began() {
+fn a_circular_line_ends_at_its_first_stop() {
     check(&[&[10, 20, 30, 10], &[20, 30, 10]], &[&[&[10], &[20], &[30], &[10]]]);
 }
 
 #[test]
-fn a_stop_that_is_called_like_another_on_the_way_is_itself() {
+fn a_station_visited_twice_has_two_positions() {
     // Two villages have a stop "church", whose station is the name.
     check(&[&[10, 20, 30, 21, 40], &[21, 40], &[30, 21]], &[&[&[10], &[20], &[30], &[21], &[40]]]);
     // A station that is passed twice, from different platforms.
@@ -77,7 +77,7 @@ fn a_stop_that_is_called_like_another_on_the_way_is_itself() {
 }
 
 #[test]
-fn the_usual_way_of_each_direction_is_shown_however_many_are_longer() {
+fn the_busiest_variant_of_each_direction_is_shown() {
     let far = |n: u32| (None, (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
     let rare = (1..=60).map(far);
     let usual = [(None, vec![10, 20, 30], variant(50)), (Some(1), vec![30, 20, 10], variant(9))];
@@ -90,7 +90,7 @@ fn the_usual_way_of_each_direction_is_shown_however_many_are_longer() {
 }
 
 #[test]
-fn of_the_others_those_of_most_trips_are_shown() {
+fn the_other_shown_variants_have_the_most_trips() {
     let pair = |n: u32| (Some(0), vec![n * 100, n * 100 + 10], variant(n as usize));
     let ways = choose_variants((1..=20).map(pair).collect(), |stop| stop / 10);
     let trips: Vec<usize> = ways.shown.iter().map(|way| way.n_trips).collect();
@@ -99,7 +99,7 @@ fn of_the_others_those_of_most_trips_are_shown() {
 }
 
 #[test]
-fn busy_short_ways_are_shown_beside_many_long_ones_of_few_trips() {
+fn busy_short_variants_are_shown_before_rare_long_ones() {
     let rare = |n: u32| (Some(0), (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
     let busy = |n: u32| (Some(0), (0..3).map(|at| n * 1_000 + at * 10).collect(), variant(100));
     let ways =
@@ -110,7 +110,7 @@ fn busy_short_ways_are_shown_beside_many_long_ones_of_few_trips() {
 }
 
 #[test]
-fn short_trips_of_a_rare_way_count_for_it() {
+fn short_trips_count_for_the_variant_that_contains_them() {
     let parts = [(None, vec![100, 110, 120, 130], variant(1)), (None, vec![110, 120], variant(9))];
     let pair = |n: u32| (None, vec![n * 1_000, n * 1_000 + 10], variant(5));
     let ways = choose_variants((1..=8).map(pair).chain(parts).collect(), |stop| stop / 10);
@@ -119,7 +119,7 @@ fn short_trips_of_a_rare_way_count_for_it() {
 }
 
 #[test]
-fn of_patterns_those_of_most_trips_are_looked_at_within_bounds() {
+fn the_busiest_patterns_are_used_within_limits() {
     let of = |lengths: &[usize]| {
         let all = lengths.iter().enumerate();
         let all = all.map(|(at, &length)| (None, length, variant(at + 1))).collect();
@@ -146,7 +146,7 @@ fn work(patterns: impl Iterator<Item = Vec<u32>>) -> (usize, usize) {
 }
 
 #[test]
-fn a_line_of_many_patterns_in_any_order_takes_some_looks_for_each_pair() {
+fn shuffled_patterns_need_few_comparisons_per_pair() {
     let mut chance = fastrand::Rng::with_seed(1);
     let patterns = std::iter::repeat_with(|| {
         let mut stops: Vec<u32> = (0..200).collect();
@@ -161,7 +161,7 @@ fn a_line_of_many_patterns_in_any_order_takes_some_looks_for_each_pair() {
 }
 
 #[test]
-fn patterns_that_nearly_fit_take_a_look_at_each_stop_of_each_two_at_most() {
+fn similar_patterns_need_at_most_one_comparison_per_stop_and_pair() {
     let length = STOPS_LOOKED_AT_MAX / PATTERNS_MAX;
     let n_pairs = PATTERNS_MAX * (PATTERNS_MAX - 1) / 2;
     let trunk = || 0..length as u32 - 2;
@@ -180,7 +180,7 @@ fn patterns_that_nearly_fit_take_a_look_at_each_stop_of_each_two_at_most() {
 }
 
 #[test]
-fn a_stop_is_found_on_each_way_at_the_first_place_that_has_it() {
+fn a_stop_is_found_at_its_first_position_on_each_variant() {
     let told = [&[10, 20, 30, 10][..], &[10, 21, 30], &[30, 20, 11]];
     let told = told.map(|stops| (None, stops.to_vec(), variant(1)));
     let ways = choose_variants(told.into(), |stop| stop / 10);
@@ -191,7 +191,7 @@ fn a_stop_is_found_on_each_way_at_the_first_place_that_has_it() {
 }
 
 #[test]
-fn the_ways_of_a_line_are_put_together_once_for_each_version() {
+fn variants_of_a_line_are_computed_once_per_version() {
     let text = "# agency.txt
             agency_id,agency_name,agency_url,agency_timezone
             X,X,https://x.example,UTC

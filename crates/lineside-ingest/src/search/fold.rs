@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_diacritics_and_punctuation_do_not_count() {
+    fn case_diacritics_and_punctuation_are_ignored() {
         for (text, folded) in [
             ("Gare de l’Est", "gare de lest"),
             ("Zürich HB / Süd", "zurich hb sud"),
@@ -78,12 +78,12 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_only_the_first_characters_are_searched() {
+    fn only_the_first_characters_of_a_long_text_are_searched() {
         assert_eq!(fold_text(&"é".repeat(70_000)), "e".repeat(FOLDED_CHARS_MAX));
     }
 
     #[test]
-    fn every_word_of_a_query_begins_a_word() {
+    fn every_query_word_must_begin_a_word() {
         let folded = fold_text("Place de la République");
         assert!(has_words(&folded, &query_words("repu pla")));
         assert!(!has_words(&folded, &query_words("publique")));

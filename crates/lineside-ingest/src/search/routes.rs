@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_found_by_its_name_its_mode_and_a_letter_for_that() {
+    fn a_line_is_found_by_name_mode_and_mode_letter() {
         let rank = |query: &str, short_name: &str, long_name: &str, route_type: u16| {
             let folded = format!("{short_name} {long_name}");
             RouteQuery::new(query_words(query)).rank_route(&folded, short_name, route_type)

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn short_words_and_numbers_stay_as_they_are() {
+    fn short_words_and_numbers_are_not_corrected() {
         check("est", &["east"], None);
         check("1042", &["1043"], None);
         check("", &["east"], None);

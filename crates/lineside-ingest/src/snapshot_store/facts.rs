@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn validity_is_what_the_publisher_says_else_what_the_calendar_has() {
+    fn validity_comes_from_the_publisher_or_the_calendar() {
         let plain = facts("");
         assert_eq!(plain.valid_from.as_deref(), Some("2026-01-05"));
         assert_eq!(plain.valid_until.as_deref(), Some("2026-12-27"));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_over_with_its_validity_or_its_service() {
+    fn a_version_ends_with_its_validity_or_its_service() {
         let facts = |until: Option<&str>, end: Option<&str>| DatasetFacts {
             valid_until: until.map(str::to_owned),
             service_end: end.map(str::to_owned),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_change_in_both_directions() {
+    fn count_changes_are_signed() {
         let (now, before) = (facts(""), DatasetFacts { trips: 5, ..facts("") });
         let fewer = CountChanges { trips: -4, ..CountChanges::default() };
         assert_eq!(now.count_changes(&before), fewer);

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_wait_until_they_are_kept() {
+    fn publishing_waits_until_the_bytes_are_saved() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
         let mut saving = Box::pin(bench.keeper.save_snapshot(
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_hangs_holds_up_one_poll_for_a_bounded_time_and_no_other() {
+    fn a_hanging_disk_delays_one_poll_for_a_limited_time() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
         let mut saving = Box::pin(bench.keeper.save_snapshot(
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_source_wait_for_those_that_are_on_their_way() {
+    fn a_save_for_another_source_waits_for_the_running_one() {
         let mut bench = bench("https://example.org/a");
         assert!(!save(&mut bench, "a"));
         let id = FeedId::new("city").unwrap();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_well_again_only_once_something_was_kept() {
+    fn a_slow_disk_recovers_only_after_a_successful_save() {
         let mut bench = bench("https://example.org/a");
         bench.keeper.is_late = true;
         assert!(!save(&mut bench, "a"));
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_another_source_and_are_not_shown() {
+    fn other_query_parameters_are_another_source_and_are_hidden() {
         let of = |query: &[(&str, &str)]| {
             let id = FeedId::new("city").unwrap();
             let mut config =
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_kept_is_tried_again_at_the_next_poll() {
+    fn a_failed_save_is_retried_at_the_next_poll() {
         let mut bench = bench("https://example.org/a");
         assert!(!save(&mut bench, "a"));
         bench.disk.answer(false);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn confirmations_are_told_once_in_a_while() {
+    fn confirmations_are_written_at_intervals() {
         let mut bench = bench("https://example.org/a");
         bench.keeper.mark_saved(snapshot("a").hash);
         for _ in 0..10 {
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_recording_is_kept() {
+    fn snapshots_of_a_replay_are_not_saved() {
         let mut bench = bench("replay:///recorded");
         assert!(save(&mut bench, "a"));
         bench.keeper.confirm_snapshot(&snapshot("a"), SnapshotMetadata::default(), UnixMillis(0));

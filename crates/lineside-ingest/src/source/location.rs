@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_apart() {
+    fn locations_are_recognised_by_scheme() {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(
             SourceLocation::parse("https://a.example/x.pb"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_file_everybody_knows_its_name_only() {
+    fn the_public_name_of_a_file_has_no_folder() {
         for (location, name) in [
             ("/srv/secret/feed.zip", "feed.zip"),
             ("file:///srv/secret/feed.zip", "feed.zip"),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn an_invalid_location_says_why() {
         for (text, says) in [
             ("", "empty"),
             ("ftp://x/y", "not \"ftp\""),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_passwords_are_hidden() {
+    fn keys_and_passwords_are_redacted() {
         let location =
             SourceLocation::parse("https://me:pw@a.example/tu.pb?api_key=s3cret&line=4").unwrap();
         let shown = format!("{location} {location:?}");

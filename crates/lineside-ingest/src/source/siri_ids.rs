@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_become_those_of_the_schedule() {
+    fn siri_ids_map_to_ids_of_the_schedule() {
         let table = IdTable::parse(b"kind,siri,gtfs\nstop,A,1\r\n,B,2\n\n").unwrap();
         let table = SiriIds::Table("ids.csv".into(), Arc::new(table));
         for (ids, kind, id, expected) in [
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_as_they_are_written() {
+    fn id_rules_round_trip_through_their_text() {
         for word in ["same", "netex", "prefix:no:"] {
             assert_eq!(
                 SiriIds::parse(word).and_then(|ids| ids.config_name()).as_deref(),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_cannot_be_read_says_where() {
+    fn an_invalid_table_names_the_line() {
         for (text, expected) in [
             (&b"stop,A,1\n"[..], "line 1: must be kind,siri,gtfs"),
             (b"kind,siri,gtfs\nstop,A\n", "line 2: must have a kind, a SIRI id and a GTFS id"),

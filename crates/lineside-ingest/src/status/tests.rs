@@ -72,7 +72,7 @@ fn unreliable_since(status: &mut FeedStatus, now: i64, rules: &HealthRules) -> O
 }
 
 #[test]
-fn data_are_unreliable_since_their_own_time_whatever_the_state_becomes() {
+fn data_are_unreliable_since_their_timestamp_in_every_state() {
     let mut status = good(1000);
     assert_eq!(unreliable_since(&mut status, 1010, &RULES), None);
     status = failed(status, 1020);
@@ -95,7 +95,7 @@ fn data_are_unreliable_since_their_own_time_whatever_the_state_becomes() {
 }
 
 #[test]
-fn data_without_a_usable_time_are_unreliable_since_that_was_seen() {
+fn data_without_a_timestamp_are_unreliable_since_detection() {
     assert_eq!(
         unreliable_since(&mut good(2000), 1000, &RULES),
         Some(1000),
@@ -114,7 +114,7 @@ fn data_without_a_usable_time_are_unreliable_since_that_was_seen() {
 }
 
 #[test]
-fn what_is_too_little_depends_on_what_should_be_under_way() {
+fn the_expected_content_depends_on_the_running_trips() {
     let expecting = |under_way, told, unchanged_since| HealthRules {
         expectation: ContentExpectation {
             under_way: Some(under_way),
@@ -137,7 +137,7 @@ fn what_is_too_little_depends_on_what_should_be_under_way() {
 }
 
 #[test]
-fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
+fn a_feed_that_never_had_trips_or_vehicles_may_be_empty() {
     let about_else = |under_way| HealthRules {
         expectation: ContentExpectation { tells_of_trips: false, under_way, ..RULES.expectation },
         ..RULES
@@ -151,7 +151,7 @@ fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
 }
 
 #[test]
-fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
+fn an_empty_body_is_judged_like_an_empty_message() {
     let under_way = |under_way| HealthRules {
         expectation: ContentExpectation { under_way, ..RULES.expectation },
         ..RULES
@@ -168,7 +168,7 @@ fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
 }
 
 #[test]
-fn since_moves_only_with_the_state() {
+fn since_changes_only_with_the_state() {
     let mut status = good(1000);
     let at = UnixMillis::from_seconds;
     status.update_state(at(1000), at(1000), &RULES);
@@ -189,7 +189,7 @@ fn outcomes_are_counted_by_name() {
 }
 
 #[test]
-fn the_reason_has_the_real_age_and_very_old_data_are_stale() {
+fn the_reason_has_the_age_and_very_old_data_are_stale() {
     let strict = HealthRules { late_after: Duration::from_secs(3 * 3600), ..RULES };
     let day = 24 * 3600;
     check(good(1000), 1000 + 900, &RULES, FeedState::Late, "more than 10 min old");
@@ -208,13 +208,13 @@ fn the_reason_has_the_real_age_and_very_old_data_are_stale() {
 }
 
 #[test]
-fn a_time_that_cannot_be_is_not_fresh() {
+fn an_impossible_timestamp_is_not_fresh() {
     let status = FeedStatus { data_time: None, has_impossible_time: true, ..good(1000) };
     check(status, 1000, &RULES, FeedState::Late, "impossible");
 }
 
 #[test]
-fn an_expired_schedule_is_expired_unless_its_source_fails_for_long() {
+fn a_schedule_is_expired_unless_its_source_keeps_failing() {
     let schedule = FeedStatus { format: Some(Format::Gtfs), data_time: None, ..good(1000) };
     let end = ServiceEnd { last_day: jiff::civil::date(2024, 6, 1), at: UnixMillis(7) };
     let ended = HealthRules { ended: Some(end), ..RULES };

@@ -83,7 +83,7 @@ mod tests {
     };
 
     #[test]
-    fn of_much_that_is_said_the_beginning_and_the_end_are_kept() {
+    fn long_stderr_output_keeps_its_beginning_and_end() {
         let mut said = StderrCapture::default();
         said.push_bytes(b"first\n");
         let hidden = Redactor::default();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_so_where_it_was_cut_in_two() {
+    fn a_secret_cut_in_two_is_redacted() {
         let url = SourceLocation::parse("https://a.example/").unwrap();
         let feed = FeedConfig::new(FeedId::new("a").unwrap(), url);
         let secret = Secret::new("s3cr3t-w0rd");

@@ -48,7 +48,7 @@ fn check_fault(ran: Result<ProgramOutput, RunFailure>, says: &str) -> String {
 }
 
 #[tokio::test]
-async fn bytes_go_through_pipes_and_files() {
+async fn data_pass_through_pipes_and_files() {
     assert_eq!(output(&program(&["base64", "-d"]), b"aGVsbG8=").await, "hello");
     assert_eq!(output(&program(&["cat", INPUT]), b"by a file").await, "by a file");
     assert_eq!(output(&program(&["cp", INPUT, OUTPUT]), b"both").await, "both");
@@ -58,7 +58,7 @@ async fn bytes_go_through_pipes_and_files() {
 }
 
 #[tokio::test]
-async fn a_program_has_a_folder_of_its_own_and_no_secrets() {
+async fn a_program_has_its_own_folder_and_no_secrets() {
     let ran = output(&program(&["env"]), b"").await;
     let mut names: Vec<&str> = ran.lines().filter_map(|line| line.split('=').next()).collect();
     names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
@@ -69,7 +69,7 @@ async fn a_program_has_a_folder_of_its_own_and_no_secrets() {
 }
 
 #[tokio::test]
-async fn what_fails_says_why() {
+async fn a_failed_run_states_the_reason() {
     let failing = shell("echo 'line 3: no such stop' >&2; exit 4");
     let said = check_fault(run_over(&failing, b"x").await, "ended with exit code 4");
     assert_eq!(said, "line 3: no such stop\n");
@@ -82,7 +82,7 @@ async fn what_fails_says_why() {
 }
 
 #[tokio::test]
-async fn a_result_beyond_its_bound_is_refused_while_it_comes() {
+async fn output_over_the_limit_is_rejected_while_it_is_written() {
     check_fault(run_over(&program(&["yes"]), b"").await, "produced more than 1000 bytes");
     let large = filing("head -c 2000 /dev/zero > \"$1\"");
     check_fault(run_over(&large, b"").await, "produced more than 1000 bytes");
@@ -92,7 +92,7 @@ async fn a_result_beyond_its_bound_is_refused_while_it_comes() {
 }
 
 #[tokio::test]
-async fn memory_is_bounded() {
+async fn the_memory_of_a_program_is_limited() {
     let hungry = |memory| ExternalProgram {
         memory,
         ..program(&[
@@ -126,7 +126,7 @@ fn leaving_one(folder: &Path, then: &str) -> ExternalProgram {
 }
 
 #[tokio::test]
-async fn whoever_takes_too_long_ends_with_all_that_it_started() {
+async fn a_timeout_kills_the_program_and_its_child_processes() {
     let folder = tempfile::tempdir().unwrap();
     let slow = leaving_one(folder.path(), "echo begun >&2; wait");
     // The first runs may be killed before they have begun; each lasts longer than the one before.
@@ -163,7 +163,7 @@ async fn run_out(program: &ExternalProgram, begun: &Path) -> Result<ProgramOutpu
 }
 
 #[tokio::test]
-async fn the_folder_goes_once_the_program_that_was_stopped_is_gone() {
+async fn the_folder_is_removed_after_a_killed_program_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let begun = folder.path().join("begun");
     let script = format!("echo $$ $PWD > {}; while :; do : > a; : > b; done", begun.display());
@@ -174,7 +174,7 @@ async fn the_folder_goes_once_the_program_that_was_stopped_is_gone() {
 }
 
 #[tokio::test]
-async fn a_program_that_has_ended_is_not_blamed_for_what_it_left_behind() {
+async fn the_reason_names_a_child_process_that_kept_the_output_open() {
     let folder = tempfile::tempdir().unwrap();
     let (begun, apart) = (folder.path().join("begun"), folder.path().join("apart"));
     // It leaves the group first, without environment and parent, so that it cannot be recognised, and reports that it
@@ -196,7 +196,7 @@ async fn a_program_that_has_ended_is_not_blamed_for_what_it_left_behind() {
 }
 
 #[test]
-fn arguments_are_hidden_and_what_they_set() {
+fn arguments_and_their_values_are_redacted() {
     let program = program(&["tool", "--key=hunter2", "plain", "{input}", "--to={output}"]);
     let secrets = program.argument_secrets();
     let secrets: Vec<&str> = secrets.iter().map(Secret::reveal).collect();
@@ -204,7 +204,7 @@ fn arguments_are_hidden_and_what_they_set() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_program_goes_on_after_it() {
+async fn no_child_process_outlives_a_program() {
     let folder = tempfile::tempdir().unwrap();
     let leaving = leaving_one(folder.path(), "echo made");
     assert_eq!(output(&leaving, b"x").await, "made\n");
@@ -212,7 +212,7 @@ async fn nothing_of_a_program_goes_on_after_it() {
 }
 
 #[tokio::test]
-async fn what_has_left_the_group_of_a_program_ends_with_it_as_well() {
+async fn a_process_that_left_the_group_is_killed_after_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let ids = folder.path().join("ids");
     // One that leaves the group, one with another environment, and one whose parent has ended.
@@ -230,7 +230,7 @@ async fn what_has_left_the_group_of_a_program_ends_with_it_as_well() {
 }
 
 #[tokio::test]
-async fn whoever_takes_too_long_takes_with_it_what_has_left_its_group() {
+async fn a_timeout_kills_processes_that_left_the_group() {
     let folder = tempfile::tempdir().unwrap();
     let begun = folder.path().join("begun");
     // Only its parent identifies the process.
@@ -245,7 +245,7 @@ async fn whoever_takes_too_long_takes_with_it_what_has_left_its_group() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_given_up_ends_its_program() {
+async fn a_cancelled_run_kills_its_program() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("id");
     let waiting = leaving_one(folder.path(), "wait");
@@ -273,7 +273,7 @@ async fn judge(program: &ExternalProgram, format: Format) -> Result<ValidatorOut
 }
 
 #[tokio::test]
-async fn a_validator_may_leave_a_folder_and_end_as_it_likes() {
+async fn a_validator_may_write_a_folder_and_exit_with_any_code() {
     let folder =
         filing("mkdir \"$1\" && echo '{}' > \"$1/report.json\" && echo '<p>' > \"$1/report.html\"");
     let judged = judge(&folder, Format::Gtfs).await.unwrap();
@@ -294,7 +294,7 @@ async fn a_validator_may_leave_a_folder_and_end_as_it_likes() {
 }
 
 #[tokio::test]
-async fn a_validators_input_has_a_name_that_says_what_it_is_and_its_secrets_stay() {
+async fn validator_input_has_an_extension_and_secrets_are_redacted() {
     let name = program(&["basename", INPUT]);
     for (format, expect) in [(Format::Gtfs, "input.zip\n"), (Format::Netex, "input.xml\n")] {
         let judged = judge(&name, format).await.unwrap();

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_of_what_can_be_matched() {
+    fn the_match_rate_counts_matchable_entities_only() {
         let mut counts = MatchCount::default();
         assert_eq!((counts.matched_share(), counts.is_empty()), (None, true));
         counts.add_verdict(Err(UnmatchedId::new(MatchReason::Added, "n")));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_the_first_ids_whatever_order_they_come_in() {
+    fn samples_are_the_first_ids_in_any_order() {
         let ids: Vec<String> = (0..50).map(|number| format!("{number:02}")).collect();
         for step in [1, 7, 13, 49] {
             let mut counts = MatchCount::default();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_id_is_cut() {
+    fn a_long_id_is_truncated() {
         let mut counts = MatchCount::default();
         let long = "ø".repeat(100_000);
         counts.add_verdict(unknown(&long));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_has_a_word_of_its_own() {
+    fn each_reason_has_its_own_name() {
         let words: BTreeSet<&str> = MatchReason::ALL.into_iter().map(MatchReason::as_str).collect();
         assert_eq!(words.len(), MatchReason::ALL.len());
     }

@@ -228,7 +228,7 @@ mod tests {
 
     /// 4 March 2026 is a Wednesday, the 7th a Saturday.
     #[test]
-    fn trips_are_known_by_id_and_day() {
+    fn trips_are_matched_by_id_and_service_day() {
         let timetable = timetable("a");
         let judge = TripMatcher::new(&timetable);
         for (trip, of_update, of_vehicle) in [
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_on_purpose_is_not_unmatched_and_what_replaces_a_trip_names_it() {
+    fn added_trips_are_not_unmatched_and_replacements_need_a_known_trip() {
         use ScheduleRelationship::{
             Added, Canceled, Deleted, Duplicated, New, Replacement, Scheduled, Unscheduled,
         };
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_alert_is_about_is_known_in_all_its_parts() {
+    fn an_informed_entity_matches_only_with_all_its_parts() {
         let timetable = timetable("a");
         let judge = EntityMatcher::new(&timetable);
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_on_the_day_before_is_matched_and_told() {
+    fn a_trip_found_on_the_previous_day_is_matched_and_reported() {
         let timetable = timetable("a");
         let update = |trip_id: &str| {
             let trip = TripDescriptor {
@@ -339,14 +339,14 @@ mod tests {
     }
 
     #[test]
-    fn an_agency_without_an_id_is_any() {
+    fn an_agency_without_an_id_matches_any_id() {
         let timetable = timetable("");
         let judge = EntityMatcher::new(&timetable);
         assert_eq!(said(judge.match_agency("whoever")), "matched");
     }
 
     #[test]
-    fn unknown_ids_stand_beside_known_ones() {
+    fn unknown_ids_are_reported_with_known_ones() {
         let timetable = timetable("a");
         let update = |trip: TripDescriptor| TripUpdate { trip, ..TripUpdate::default() };
         let vehicle = |trip| VehiclePosition { trip: Some(trip), ..VehiclePosition::default() };

@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn changes_lead_from_one_state_to_the_next(
+    fn changes_transform_one_state_into_the_next(
         polls in proptest::collection::vec((0..3_usize, proptest::collection::vec(any_entity(), 0..8)), 1..12),
         schedule_after in 0..12_usize,
     ) {
@@ -69,14 +69,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_accepted_or_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let mut world = World::new();
         let _ = world.writer.apply_snapshot("city-vehicles", bytes.clone().into(), world.now());
         prop_assert!(Dataset::load_gtfs(feed("city"), bytes.into(), UnixMillis(0)).is_err());
     }
 
     #[test]
-    fn a_damaged_message_leaves_the_last_good_one(
+    fn a_damaged_message_keeps_the_last_good_state(
         entities in proptest::collection::vec(any_entity(), 1..6),
         damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {

@@ -59,7 +59,7 @@ fn ids(names: &[&str]) -> Vec<lineside_ingest::FeedId> {
 }
 
 #[tokio::test]
-async fn a_feed_that_is_configured_otherwise_keeps_what_it_has() {
+async fn a_reconfigured_feed_keeps_its_data() {
     let upstream = producer(48.87).await;
     let before = config("f", &upstream.url("/vp.pb"));
     let ingest = start(vec![before.clone()]);
@@ -111,7 +111,7 @@ fn hammer(ingest: &Arc<Ingest>, stop: &Arc<AtomicBool>, reads: &Arc<AtomicU64>) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn feeds_come_and_go_and_the_others_are_served_all_the_time() {
+async fn adding_and_removing_feeds_does_not_interrupt_others() {
     const ROUNDS: u64 = 12;
     let upstream = producer(48.87).await;
     let one = |id: &str| config(id, &upstream.url(&format!("/{id}.pb")));
@@ -152,7 +152,7 @@ async fn feeds_come_and_go_and_the_others_are_served_all_the_time() {
 }
 
 #[tokio::test]
-async fn whoever_listens_to_a_feed_that_goes_is_told() {
+async fn removing_a_feed_ends_its_subscriptions() {
     let upstream = producer(48.87).await;
     let one = |id: &str| config(id, &upstream.url(&format!("/{id}.pb")));
     let ingest = start(vec![one("a"), one("b")]);
@@ -177,7 +177,7 @@ async fn whoever_listens_to_a_feed_that_goes_is_told() {
 }
 
 #[tokio::test]
-async fn another_source_takes_over_once_it_brings_something() {
+async fn a_new_source_replaces_the_data_once_it_delivers() {
     let (old, new) = (producer(48.87).await, Upstream::start(Answer::HangUp).await);
     let ingest = start(vec![config("f", &old.url("/vp.pb"))]);
     until_ok(&ingest, &["f"]).await;
@@ -205,7 +205,7 @@ async fn another_source_takes_over_once_it_brings_something() {
 }
 
 #[tokio::test]
-async fn networks_are_put_together_anew_out_of_what_is_known() {
+async fn networks_are_rebuilt_from_known_data() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("city.zip");
     std::fs::write(&path, zip(0)).unwrap();
@@ -246,7 +246,7 @@ async fn networks_are_put_together_anew_out_of_what_is_known() {
 }
 
 #[tokio::test]
-async fn a_paused_feed_is_served_and_its_source_left_alone() {
+async fn a_paused_feed_is_served_and_not_polled() {
     let upstream = producer(48.87).await;
     let other = producer(48.88).await;
     let one = config("f", &upstream.url("/vp.pb"));
@@ -287,7 +287,7 @@ async fn a_paused_feed_is_served_and_its_source_left_alone() {
 }
 
 #[tokio::test]
-async fn a_poll_at_once_keeps_to_the_rate() {
+async fn poll_now_respects_the_rate_limit() {
     let upstream = producer(48.87).await;
     let mut rare = config("f", &upstream.url("/vp.pb"));
     rare.poll = Some(Duration::from_secs(3_600));

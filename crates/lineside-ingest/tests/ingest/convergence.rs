@@ -205,7 +205,7 @@ impl Storm {
 }
 
 #[test]
-fn a_subscriber_ends_with_what_the_network_holds() {
+fn a_subscriber_converges_to_the_state_of_the_network() {
     for seed in 0..150 {
         let mut storm = Storm::new(seed);
         storm.new_dataset();
@@ -236,7 +236,7 @@ fn a_subscriber_notices_no_restart() {
 }
 
 #[test]
-fn the_networks_own_channel_hears_of_every_revision() {
+fn the_network_channel_receives_every_revision() {
     let mut storm = Storm::new(1);
     let mut client = Client::new(&storm.world, "feed/city");
     client.pull_all();
@@ -278,7 +278,7 @@ fn a_vehicle_that_leaves_a_cell_is_removed_there_as_moved() {
 }
 
 #[test]
-fn a_large_poll_becomes_several_publications_below_the_limit() {
+fn a_large_poll_is_split_into_publications_below_the_limit() {
     let mut world = World::new();
     let mut whole = Client::new(&world, "feed/city");
     let mut part = Client::new(&world, "feed/city-vehicles");

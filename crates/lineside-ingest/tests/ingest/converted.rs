@@ -52,7 +52,7 @@ fn clock() -> Arc<SimulatedClock> {
 }
 
 #[tokio::test]
-async fn what_is_known_grows_old_while_a_program_runs() {
+async fn data_age_while_a_converter_runs() {
     let folder = tempfile::tempdir().unwrap();
     let upstream = Upstream::start(answer(48.87)).await;
     let clock = clock();
@@ -76,7 +76,7 @@ async fn what_is_known_grows_old_while_a_program_runs() {
 }
 
 #[tokio::test]
-async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
+async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     /// The maximum number of concurrent conversions.
     const STUCK: usize = 4;
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
 }
 
 #[tokio::test]
-async fn bytes_that_nothing_is_made_of_any_more_go_with_the_next_start() {
+async fn original_bytes_are_deleted_after_the_converter_is_removed() {
     let upstream = Upstream::start(answer(48.87)).await;
     let through = converted("a", &upstream.url("/a"), "cat", HOUR);
     let snapshots = Arc::new(MemorySnapshotStore::default());

@@ -78,7 +78,7 @@ fn morning() -> Vec<FeedEntity> {
 }
 
 #[test]
-fn each_trip_is_told_once_with_its_sign() {
+fn each_trip_is_listed_once_with_its_delay() {
     let world = world(morning());
     let told = all(&world, None, None);
     let expect = named(&[
@@ -103,7 +103,7 @@ fn each_trip_is_told_once_with_its_sign() {
 }
 
 #[test]
-fn where_and_when_a_trip_begins_is_told_only_where_it_is_known() {
+fn the_start_of_a_trip_is_given_only_if_known() {
     let extra = |id: &str, sequence: Option<u32>, delay: Option<i32>| {
         let mut entity = update(id, 10, 0);
         let said = entity.trip_update.as_mut().unwrap();
@@ -139,7 +139,7 @@ fn where_and_when_a_trip_begins_is_told_only_where_it_is_known() {
 }
 
 #[test]
-fn a_trip_of_which_two_feeds_tell_counts_once() {
+fn a_trip_in_two_feeds_counts_once() {
     let mut world = world(morning());
     let alone = standings(&world, &[feed("city-trips")], None, None).len();
     world.apply("city-vehicles", vec![update("T18", 10, 30)]);
@@ -149,7 +149,7 @@ fn a_trip_of_which_two_feeds_tell_counts_once() {
 }
 
 #[test]
-fn what_a_vehicle_says_of_its_delay_counts_only_where_nothing_better_is_told() {
+fn the_delay_of_a_vehicle_counts_only_without_a_better_source() {
     let mere = |trip: &str, time: Option<&str>, delay: i32| {
         let mut entity = update(trip, 10, delay);
         let said = entity.trip_update.as_mut().unwrap();
@@ -183,7 +183,7 @@ fn what_a_vehicle_says_of_its_delay_counts_only_where_nothing_better_is_told() {
 }
 
 #[test]
-fn a_line_has_its_own_trips_only() {
+fn a_line_lists_its_own_trips_only() {
     let world = world(morning());
     let told = all(&world, Some("R2"), None);
     assert_eq!(
@@ -194,7 +194,7 @@ fn a_line_has_its_own_trips_only() {
 }
 
 #[test]
-fn a_stop_has_the_trips_that_leave_it_as_they_stand_there() {
+fn a_stop_lists_departing_trips_with_their_delay_there() {
     let mut leaves_out = update("T23", 10, 60);
     leaves_out.trip_update.as_mut().unwrap().stop_time_update.push({
         let mut call = update("x", 30, 0).trip_update.unwrap().stop_time_update.remove(0);
@@ -222,7 +222,7 @@ fn a_stop_has_the_trips_that_leave_it_as_they_stand_there() {
 }
 
 #[test]
-fn what_is_over_or_far_ahead_does_not_count() {
+fn past_and_distant_trips_do_not_count() {
     // Two hours ahead is 10:00, when trip 30 leaves; trip 16 has arrived at 07:55, trip 17 is running.
     let world = world(vec![
         update("T30", 10, 500),
@@ -237,7 +237,7 @@ fn what_is_over_or_far_ahead_does_not_count() {
 }
 
 #[test]
-fn only_the_feeds_that_are_believed_are_asked() {
+fn only_reliable_feeds_count() {
     let mut world = world(morning());
     world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.86, 2.34, EIGHT)]);
     assert!(standings(&world, &[], None, None).is_empty());
@@ -252,7 +252,7 @@ fn only_the_feeds_that_are_believed_are_asked() {
 }
 
 #[test]
-fn without_a_timetable_the_feed_says_all_there_is() {
+fn without_a_timetable_the_data_of_the_feed_are_used() {
     let mut world = World::new();
     let mut entity = update("X", 10, 700);
     entity.trip_update.as_mut().unwrap().trip.route_id = Some("R9".into());
@@ -263,7 +263,7 @@ fn without_a_timetable_the_feed_says_all_there_is() {
 }
 
 #[test]
-fn a_trip_without_times_that_does_not_run_counts_on_its_day() {
+fn a_cancelled_trip_without_times_counts_on_its_day() {
     let off = |date: Option<&str>| {
         let mut entity = cancelled("X");
         let trip = &mut entity.trip_update.as_mut().unwrap().trip;
@@ -285,7 +285,7 @@ fn a_trip_without_times_that_does_not_run_counts_on_its_day() {
 }
 
 #[test]
-fn a_new_state_of_the_feed_is_counted_anew() {
+fn delays_are_computed_again_for_a_new_state() {
     let mut world = world(morning());
     assert_eq!(all(&world, Some("R2"), None).len(), 2);
     world.apply("city-trips", vec![update("T19", 10, 30)]);
@@ -295,7 +295,7 @@ fn a_new_state_of_the_feed_is_counted_anew() {
 }
 
 #[test]
-fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
+fn running_trips_without_real_time_count_as_unknown() {
     // Trip 17 is running, 16 has arrived, and 19 is ahead; a ferry leaves each half hour.
     let world = world(vec![update("T18", 10, 0)]);
     let feeds = [feed("city-trips")];
@@ -337,7 +337,7 @@ fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
 }
 
 #[test]
-fn what_leaves_a_stop_and_is_not_told_of_counts_as_unknown() {
+fn scheduled_stop_calls_without_real_time_count_as_unknown() {
     let world = world(vec![update("T18", 10, 0)]);
     let feeds = [feed("city-trips")];
     let there = DelayQuery { feeds: &feeds, route: None, stop: Some("D"), all_lines: true };

@@ -18,7 +18,7 @@ fn read(bytes: Bytes) -> lineside_formats::gtfs_rt::proto::FeedMessage {
 }
 
 #[test]
-fn a_feed_comes_out_as_it_came_in() {
+fn an_export_contains_the_entities_of_the_feed() {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());
     let entities = vec![
@@ -45,7 +45,7 @@ fn a_feed_comes_out_as_it_came_in() {
 }
 
 #[test]
-fn extensions_survive() {
+fn extensions_are_exported() {
     let mut world = World::new();
     let mut entity = vehicle("1", None, 48.87, 2.34, EIGHT).encode_to_vec();
     // Field 1001, like a producer's extension.
@@ -60,7 +60,7 @@ fn extensions_survive() {
 }
 
 #[test]
-fn an_entity_of_two_kinds_is_whole_in_the_whole_and_split_in_the_parts() {
+fn an_entity_of_two_kinds_is_split_in_partial_exports() {
     let mut world = World::new();
     let mut both = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
     both.trip_update = update("T18", 20, 60).trip_update;
@@ -74,7 +74,7 @@ fn an_entity_of_two_kinds_is_whole_in_the_whole_and_split_in_the_parts() {
 }
 
 #[test]
-fn a_networks_feeds_keep_their_ids_apart() {
+fn entity_ids_in_a_network_export_have_feed_prefixes() {
     let mut world = World::new();
     let mut one = vehicle("1", None, 48.87, 2.34, EIGHT);
     let mut two = update("T18", 20, 60);
@@ -89,7 +89,7 @@ fn a_networks_feeds_keep_their_ids_apart() {
 }
 
 #[test]
-fn timestamps_never_go_back_and_rise_with_the_content() {
+fn timestamps_never_decrease_and_rise_with_the_content() {
     let mut world = World::new();
     let mut at = |time: i64, lat: f32| {
         let body = message(time, vec![vehicle("1", None, lat, 2.34, EIGHT)]);
@@ -109,7 +109,7 @@ fn timestamps_never_go_back_and_rise_with_the_content() {
 }
 
 #[test]
-fn the_json_twin_says_the_same() {
+fn the_json_export_has_the_same_content() {
     let mut world = World::new();
     world.apply("city-trips", vec![update("T18", 20, -60)]);
     let export =
@@ -121,7 +121,7 @@ fn the_json_twin_says_the_same() {
 }
 
 #[test]
-fn vehicles_stops_and_routes_are_geojson() {
+fn vehicles_stops_and_routes_export_to_geojson() {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());
     world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
@@ -160,7 +160,7 @@ fn vehicles_stops_and_routes_are_geojson() {
 }
 
 #[test]
-fn a_networks_timestamp_rises_with_any_of_its_feeds() {
+fn the_network_timestamp_rises_with_each_feed() {
     let mut world = World::new();
     world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
     world.clock.advance(minutes(1));

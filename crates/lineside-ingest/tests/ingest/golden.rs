@@ -57,7 +57,7 @@ fn world() -> World {
 }
 
 #[test]
-fn a_vehicles_channel() {
+fn the_vehicle_channel_matches_its_golden_file() {
     let text = messages(&mut world(), "vehicle/city-vehicles/4%2F1", |world| {
         world.clock.advance(minutes(1));
         world.apply("city-vehicles", vec![vehicle("4/1", Some("T19"), 48.88, 2.34, EIGHT + 60)]);
@@ -67,7 +67,7 @@ fn a_vehicles_channel() {
 }
 
 #[test]
-fn a_routes_channel() {
+fn the_route_channel_matches_its_golden_file() {
     let text = messages(&mut world(), "route/city/R1", |world| {
         world.clock.advance(minutes(1));
         world.apply("city-trips", vec![update("T18", 20, -30)]);
@@ -78,7 +78,7 @@ fn a_routes_channel() {
 }
 
 #[test]
-fn a_stops_channel() {
+fn the_stop_channel_matches_its_golden_file() {
     let text = messages(&mut world(), "stop/city/B", |world| {
         let mut known = update("T18", 20, 0);
         let departs = &mut known.trip_update.as_mut().unwrap().stop_time_update[0].departure;
@@ -91,7 +91,7 @@ fn a_stops_channel() {
 }
 
 #[test]
-fn an_areas_channel() {
+fn the_area_channel_matches_its_golden_file() {
     let text = messages(&mut world(), "area/u09wj0", |world| {
         world.apply("city-vehicles", vec![vehicle("4/1", None, 48.92, 2.34, EIGHT + 60)]);
     });
@@ -99,7 +99,7 @@ fn an_areas_channel() {
 }
 
 #[test]
-fn an_alerts_channel() {
+fn the_alerts_channel_matches_its_golden_file() {
     let text = messages(&mut world(), "alerts/city-alerts", |world| {
         world.apply("city-alerts", Vec::new());
     });

@@ -15,7 +15,7 @@ use crate::{
 const NO_CONTENT: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
 #[tokio::test]
-async fn data_too_old_to_be_served_are_taken_back() {
+async fn data_older_than_max_age_are_removed() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
     let mut config = config("f", &upstream.url("/"));
     config.max_age = Some(Duration::from_millis(1_500));
@@ -51,7 +51,7 @@ async fn old_data_are_late_and_no_data_are_empty() {
 }
 
 #[tokio::test]
-async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
+async fn an_empty_realtime_body_is_no_failure_and_keeps_the_bytes() {
     let first = body(48.87);
     let upstream = Upstream::start(Answer::Bytes(NO_CONTENT.to_vec())).await;
     let mut config = config("f", &upstream.url("/"));
@@ -84,7 +84,7 @@ async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
 }
 
 #[tokio::test]
-async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
+async fn an_empty_realtime_body_is_ok_while_no_trip_runs() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("city.zip");
     // The timetable's service ended long ago.
@@ -105,7 +105,7 @@ async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_schedule_without_a_body_is_a_failure() {
+async fn an_empty_schedule_body_is_a_failure() {
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &zip(0)))).await;
     let ingest = start(vec![config("city", &upstream.url("/"))]);
     let feed = ingest.find_feed("city").unwrap();
@@ -120,7 +120,7 @@ async fn a_schedule_without_a_body_is_a_failure() {
 }
 
 #[tokio::test]
-async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
+async fn frozen_vehicles_are_detected_in_repeated_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("city.zip");
     std::fs::write(&path, zip_of(&all_day())).unwrap();
@@ -174,7 +174,7 @@ fn all_day() -> String {
 }
 
 #[tokio::test]
-async fn what_becomes_something_else_is_not_late_for_what_it_was() {
+async fn a_feed_that_changes_its_format_is_not_late() {
     let old = RealClock::new().wall_time().unix_seconds() - 1_800;
     let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;

@@ -16,7 +16,7 @@ fn reasons(counts: &MatchCount) -> Vec<(MatchReason, u64, Vec<&str>)> {
 }
 
 #[test]
-fn every_record_of_a_feed_is_counted_by_its_kind() {
+fn every_record_is_counted_by_kind() {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());
     let mut wrong_day = update("T18", 10, 0);
@@ -74,7 +74,7 @@ fn every_record_of_a_feed_is_counted_by_its_kind() {
 }
 
 #[test]
-fn a_report_is_made_once_until_the_feed_or_its_timetable_changes() {
+fn the_report_is_cached_until_the_feed_or_timetable_changes() {
     let mut world = World::new();
     world.apply("city-trips", vec![update("T18", 10, 0), update("U0", 10, 0)]);
     assert!(world.network.state().feed_matches("city-trips").is_none(), "no timetable is loaded");

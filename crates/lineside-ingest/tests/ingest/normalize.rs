@@ -29,7 +29,7 @@ fn the_same_content_changes_nothing() {
 }
 
 #[test]
-fn what_moves_to_another_entity_is_the_same_vehicle() {
+fn a_vehicle_in_another_entity_is_the_same_vehicle() {
     let mut world = World::new();
     let mut entity = vehicle("1", None, 48.87, 2.34, EIGHT);
     world.apply("city-vehicles", vec![entity.clone()]);
@@ -40,7 +40,7 @@ fn what_moves_to_another_entity_is_the_same_vehicle() {
 }
 
 #[test]
-fn what_vanishes_is_removed() {
+fn an_entity_that_disappears_is_removed() {
     let mut world = World::new();
     let entities = ["1", "2", "3"].map(|id| vehicle(id, None, 48.87, 2.34, EIGHT));
     world.apply("city-vehicles", entities.to_vec());
@@ -53,7 +53,7 @@ fn what_vanishes_is_removed() {
 }
 
 #[test]
-fn an_older_time_does_not_move_a_vehicle_back() {
+fn an_older_timestamp_does_not_move_a_vehicle_back() {
     let mut world = World::new();
     world.apply("city-vehicles", vec![vehicle("1", None, 48.88, 2.34, EIGHT)]);
     let late = world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT - 30)]);
@@ -66,7 +66,7 @@ fn an_older_time_does_not_move_a_vehicle_back() {
 }
 
 #[test]
-fn a_time_far_ahead_does_not_freeze_a_vehicle() {
+fn a_timestamp_in_the_future_does_not_freeze_a_vehicle() {
     let mut world = World::new();
     world.apply("city-vehicles", vec![vehicle("1", None, 48.88, 2.34, EIGHT + 3600)]);
     let right = world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
@@ -74,7 +74,7 @@ fn a_time_far_ahead_does_not_freeze_a_vehicle() {
 }
 
 #[test]
-fn ids_follow_the_protocol() {
+fn record_ids_follow_the_protocol() {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());
     let mut by_trip = vehicle("x", Some("T18"), 48.87, 2.34, EIGHT);
@@ -99,7 +99,7 @@ fn ids_follow_the_protocol() {
 }
 
 #[test]
-fn the_date_left_out_is_that_of_the_nearest_run() {
+fn a_missing_date_is_that_of_the_nearest_run() {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());
     let id_at = |world: &mut World, hour: i64| {
@@ -140,7 +140,7 @@ fn a_vehicle_is_joined_with_route_headsign_stop_and_delay() {
 }
 
 #[test]
-fn a_trip_update_changes_the_vehicle_of_its_run() {
+fn a_trip_update_changes_the_delay_of_its_vehicle() {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());
     let mut entity = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
@@ -157,7 +157,7 @@ fn a_trip_update_changes_the_vehicle_of_its_run() {
 }
 
 #[test]
-fn a_new_dataset_joins_everything_anew() {
+fn a_new_dataset_joins_all_records_again() {
     let mut world = World::new();
     world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
     let headsign = |world: &World| {
@@ -190,7 +190,7 @@ fn an_added_trip_needs_no_schedule() {
 }
 
 #[test]
-fn a_bad_entity_is_counted_each_time_and_the_rest_goes_on() {
+fn an_invalid_entity_is_counted_and_the_others_are_applied() {
     let mut world = World::new();
     let good = vehicle("1", None, 48.87, 2.34, EIGHT);
     let mut body = message(EIGHT, vec![good]).to_vec();
@@ -205,7 +205,7 @@ fn a_bad_entity_is_counted_each_time_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_message_of_which_every_entity_is_refused_takes_nothing_away() {
+fn a_message_without_valid_entities_removes_nothing() {
     let mut world = World::new();
     let good = || vec![vehicle("1", None, 48.87, 2.34, EIGHT)];
     world.apply("city-vehicles", good());
@@ -225,7 +225,7 @@ fn a_message_of_which_every_entity_is_refused_takes_nothing_away() {
 }
 
 #[test]
-fn of_two_entities_for_one_vehicle_one_counts() {
+fn of_two_entities_of_a_vehicle_one_is_used() {
     let mut world = World::new();
     let mut newer = vehicle("1", None, 48.88, 2.34, EIGHT);
     newer.id = "second".into();
@@ -238,7 +238,7 @@ fn of_two_entities_for_one_vehicle_one_counts() {
 }
 
 #[test]
-fn combined_feeds_may_use_an_id_for_a_trip_and_its_vehicle() {
+fn a_trip_update_and_a_vehicle_may_share_an_entity_id() {
     let mut world = World::new();
     let both = |lat: f32| {
         let mut at = vehicle("1", Some("T18"), lat, 2.34, EIGHT);
@@ -253,7 +253,7 @@ fn combined_feeds_may_use_an_id_for_a_trip_and_its_vehicle() {
 }
 
 #[test]
-fn differential_messages_add_and_take_back() {
+fn differential_messages_add_and_delete() {
     let mut world = World::new();
     let mut apply = |entity| {
         let header = FeedHeader {
@@ -275,7 +275,7 @@ fn differential_messages_add_and_take_back() {
 }
 
 #[test]
-fn a_position_that_cannot_be_right_is_a_problem_and_the_rest_goes_on() {
+fn an_impossible_position_is_dropped_and_the_record_stays() {
     let (lat, lon) = ("vehicle.position.latitude", "vehicle.position.longitude");
     let cases = [
         (99.0, 2.34, "number_out_of_range", lat, "99"),
@@ -315,7 +315,7 @@ fn a_position_that_cannot_be_right_is_a_problem_and_the_rest_goes_on() {
 }
 
 #[test]
-fn the_edges_of_the_earth_are_places() {
+fn extreme_coordinates_are_valid() {
     let mut world = World::new();
     let edges = [(90.0, 180.0), (-90.0, -180.0), (1.01, 0.0), (0.0, -1.01)];
     let entities = edges.iter().zip(0..).map(|((lat, lon), id): (&(f32, f32), u8)| {
@@ -327,7 +327,7 @@ fn the_edges_of_the_earth_are_places() {
 }
 
 #[test]
-fn a_position_that_is_no_number_is_a_problem_that_names_its_entity() {
+fn a_position_that_is_not_a_number_names_its_entity() {
     let cases = [
         (f32::NAN, 2.34, "vehicle.position.latitude"),
         (48.87, f32::NEG_INFINITY, "vehicle.position.longitude"),

@@ -31,7 +31,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn every_stage_of_a_poll_is_timed_where_it_happens() {
+async fn every_stage_of_a_poll_is_timed() {
     let good = http("200 OK", &["etag: \"one\""], &body(48.87));
     let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
@@ -47,7 +47,7 @@ async fn every_stage_of_a_poll_is_timed_where_it_happens() {
 }
 
 #[tokio::test]
-async fn each_poll_is_remembered_with_how_it_ended_and_what_was_served() {
+async fn each_poll_is_archived_with_outcome_and_served_content() {
     let good = http("200 OK", &["etag: \"one\""], &body(48.87));
     let upstream = Upstream::start(Answer::Bytes(http("404 Not Found", &[], b"no"))).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
@@ -86,7 +86,7 @@ async fn each_poll_is_remembered_with_how_it_ended_and_what_was_served() {
 }
 
 #[tokio::test]
-async fn a_source_is_asked_conditionally_and_by_name() {
+async fn requests_are_conditional_and_name_the_client() {
     let first = body(48.87);
     let good =
         http("200 OK", &["etag: \"one\"", "last-modified: Wed, 04 Mar 2026 07:00:00 GMT"], &first);
@@ -130,7 +130,7 @@ async fn the_same_bytes_again_publish_nothing() {
 }
 
 #[tokio::test]
-async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() {
+async fn a_bad_reply_keeps_the_last_good_bytes_until_recovery() {
     let first = body(48.87);
     let good = http("200 OK", &[], &first);
     let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
@@ -174,7 +174,7 @@ async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() 
 }
 
 #[tokio::test]
-async fn a_failure_knows_its_phase_and_what_came() {
+async fn a_failure_records_its_phase_status_and_bytes() {
     let first = body(48.87);
     let good = http("200 OK", &[], &first);
     let head = good.len() - first.len();
@@ -223,7 +223,7 @@ async fn a_failure_knows_its_phase_and_what_came() {
 }
 
 #[tokio::test]
-async fn a_body_that_drips_is_a_timeout_although_bytes_keep_coming() {
+async fn a_body_that_drips_is_a_timeout() {
     let good = http("200 OK", &[], &body(48.87));
     let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
     let ingest = start(vec![impatient("f", &upstream.url("/"))]);
@@ -242,7 +242,7 @@ async fn a_body_that_drips_is_a_timeout_although_bytes_keep_coming() {
 }
 
 #[tokio::test]
-async fn compressed_bodies_are_taken() {
+async fn compressed_bodies_are_accepted() {
     let first = body(48.87);
     let answer = http("200 OK", &["content-encoding: gzip"], &gzip(&first));
     let upstream = Upstream::start(Answer::Bytes(answer)).await;
@@ -254,7 +254,7 @@ async fn compressed_bodies_are_taken() {
 }
 
 #[tokio::test]
-async fn secrets_go_to_the_origin_that_was_named_and_to_no_other() {
+async fn secrets_are_sent_to_the_configured_origin_only() {
     let elsewhere = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
     let location = format!("location: {}", elsewhere.url("/moved"));
     let upstream = Upstream::start(Answer::Bytes(http("302 Found", &[&location], b""))).await;
@@ -277,7 +277,7 @@ async fn secrets_go_to_the_origin_that_was_named_and_to_no_other() {
 }
 
 #[tokio::test]
-async fn the_user_of_an_address_goes_along_where_the_same_host_leads() {
+async fn the_user_of_the_url_follows_redirects_on_the_same_host() {
     let upstream = Upstream::start(Answer::HangUp).await;
     let location = format!("location: {}", upstream.url("/moved"));
     upstream.set(Answer::Bytes(http("302 Found", &[&location], b"")));
@@ -294,7 +294,7 @@ async fn the_user_of_an_address_goes_along_where_the_same_host_leads() {
 }
 
 #[tokio::test]
-async fn a_body_of_real_time_is_cut_at_what_decoders_take_though_its_format_is_only_seen() {
+async fn a_realtime_body_is_limited_by_the_decoder_limit() {
     const DECODED_MAX: u64 = 128 << 20;
     let large = [body(48.87), vec![0; 132 << 20]].concat();
     let length = large.len() as u64;
@@ -315,7 +315,7 @@ async fn a_body_of_real_time_is_cut_at_what_decoders_take_though_its_format_is_o
 }
 
 #[tokio::test]
-async fn times_that_no_calendar_has_are_no_times() {
+async fn a_timestamp_outside_the_calendar_is_ignored() {
     for timestamp in [i64::MAX as u64, u64::MAX] {
         let header = FeedHeader {
             gtfs_realtime_version: "2.0".into(),
@@ -337,7 +337,7 @@ async fn times_that_no_calendar_has_are_no_times() {
 }
 
 #[tokio::test]
-async fn redirects_end() {
+async fn redirects_are_limited() {
     let upstream = Upstream::start(Answer::HangUp).await;
     upstream.set(Answer::Bytes(http("302 Found", &["location: /again"], b"")));
     let ingest = start(vec![config("f", &upstream.url("/"))]);
@@ -348,7 +348,7 @@ async fn redirects_end() {
 }
 
 #[tokio::test]
-async fn a_reply_that_cannot_be_used_names_the_host_that_it_came_from() {
+async fn an_unusable_reply_after_a_redirect_names_its_host() {
     let bad = http("200 OK", &[], b"certainly no protobuf");
     let other = Upstream::start(Answer::Bytes(bad)).await;
     let to = format!("location: http://localhost:{}/secret-path", other.address.port());
@@ -365,7 +365,7 @@ async fn a_reply_that_cannot_be_used_names_the_host_that_it_came_from() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reached_is_told_apart() {
+async fn connection_tls_dns_and_file_failures_are_distinguished() {
     // A server that sends data first, and not TLS.
     let talker = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let talks_at = talker.local_addr().unwrap();
@@ -397,7 +397,7 @@ async fn what_cannot_be_reached_is_told_apart() {
 }
 
 #[tokio::test]
-async fn the_json_twin_is_a_feed_too() {
+async fn gtfs_rt_json_is_accepted() {
     let json = br#"{"header":{"gtfs_realtime_version":"2.0","timestamp":4000000000},
         "entity":[{"id":"1","vehicle":{"vehicle":{"id":"7"},"position":{"latitude":48.8,"longitude":2.3}}}]}"#;
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], json))).await;
@@ -409,7 +409,7 @@ async fn the_json_twin_is_a_feed_too() {
 }
 
 #[tokio::test]
-async fn raw_feeds_are_kept_as_they_are() {
+async fn raw_feeds_are_served_unchanged() {
     let upstream =
         Upstream::start(Answer::Bytes(http("200 OK", &[], b"stop;name\n1;Here\n"))).await;
     let ingest = start(vec![config("f", &upstream.url("/list.csv"))]);
@@ -421,7 +421,7 @@ async fn raw_feeds_are_kept_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_first_answer_that_is_an_error_message_does_not_decide_the_format() {
+async fn an_error_message_as_first_reply_does_not_fix_the_format() {
     let refusal = http("200 OK", &[], b"{\"error\": \"too many requests\"}");
     let upstream = Upstream::start(Answer::Bytes(refusal)).await;
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
@@ -438,7 +438,7 @@ async fn a_first_answer_that_is_an_error_message_does_not_decide_the_format() {
 }
 
 #[tokio::test]
-async fn a_discovery_file_that_is_served_raw_says_which_format_to_set() {
+async fn a_raw_discovery_file_has_a_problem_about_its_format() {
     let discovery = br#"{"last_updated":1,"ttl":60,"version":"2.3","data":{"en":{"feeds":[
         {"name":"station_information","url":"http://127.0.0.1:9/station_information.json"}]}}}"#;
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], discovery))).await;
@@ -460,7 +460,7 @@ async fn a_discovery_file_that_is_served_raw_says_which_format_to_set() {
 }
 
 #[tokio::test]
-async fn a_schedule_stays_until_a_better_one_is_whole() {
+async fn a_schedule_stays_until_a_valid_new_one_is_loaded() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("city.zip");
     std::fs::write(&path, zip(0)).unwrap();

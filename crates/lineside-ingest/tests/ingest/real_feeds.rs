@@ -40,7 +40,7 @@ fn load(world: &mut World, zip: &Path) {
 }
 
 #[test]
-fn every_series_gives_the_records_that_a_plain_decoding_gives() {
+fn every_series_gives_the_records_of_a_plain_decoding() {
     let Some(data) = data() else { return };
     for name in
         ["nyct-ace-series", "nyct-night-series", "soundtransit-pb", "mbta", "wmata-midnight"]
@@ -73,7 +73,7 @@ fn every_series_gives_the_records_that_a_plain_decoding_gives() {
 }
 
 #[test]
-fn matched_pairs_show_routes_and_delays() {
+fn matching_feeds_have_routes_and_delays() {
     let Some(data) = data() else { return };
     for (series_name, zip) in [
         ("soundtransit-pb", "soundtransit-oba.zip"),
@@ -105,7 +105,7 @@ fn matched_pairs_show_routes_and_delays() {
 }
 
 #[test]
-fn a_series_converges_for_its_listeners() {
+fn subscribers_of_a_series_converge() {
     let Some(data) = data() else { return };
     let mut world = World::new();
     load(&mut world, &data.join("gtfs/nyct-multi.zip"));

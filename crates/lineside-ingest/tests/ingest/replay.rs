@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
+async fn a_replay_advances_at_its_speed_with_recorded_times() {
     let dir = tempfile::tempdir().unwrap();
     for n in 0..5_i64 {
         let at = EIGHT + n * 20;
@@ -67,7 +67,7 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
 }
 
 #[tokio::test]
-async fn a_recording_that_is_over_becomes_late() {
+async fn a_finished_replay_becomes_late() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("1.pb"), message(EIGHT, vec![vehicle("1", None, 48.9, 2.3, EIGHT)]))
         .unwrap();
@@ -82,7 +82,7 @@ async fn a_recording_that_is_over_becomes_late() {
 }
 
 #[tokio::test]
-async fn recorded_time_ends_with_the_recording() {
+async fn recorded_time_ends_with_the_replay() {
     let dir = tempfile::tempdir().unwrap();
     let frame = |lat| message(EIGHT, vec![vehicle("1", None, lat, 2.3, EIGHT)]);
     fs::create_dir(dir.path().join("recorded")).unwrap();

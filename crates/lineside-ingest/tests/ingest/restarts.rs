@@ -78,7 +78,7 @@ fn differential(entity: Vec<lineside_formats::gtfs_rt::proto::FeedEntity>) -> By
 }
 
 #[test]
-fn a_network_says_the_same_after_a_restart_and_changes_only_by_what_is_new() {
+fn a_restarted_network_has_the_same_state_and_publishes_only_changes() {
     let mut world = busy_world();
     world.clock.advance(Duration::from_secs(40));
     world.writer.advance_boards();
@@ -101,7 +101,7 @@ fn a_network_says_the_same_after_a_restart_and_changes_only_by_what_is_new() {
 }
 
 #[test]
-fn entities_of_a_differential_feed_can_be_taken_back_after_a_restart() {
+fn entities_of_a_differential_feed_can_be_deleted_after_a_restart() {
     let world = busy_world();
     let mut again = world.restarted(HubConfig::default(), 3);
     let mut gone = vehicle("1", None, 0.0, 0.0, EIGHT);
@@ -113,7 +113,7 @@ fn entities_of_a_differential_feed_can_be_taken_back_after_a_restart() {
 }
 
 #[test]
-fn what_would_say_something_else_begins_a_new_life() {
+fn a_network_that_would_differ_gets_a_new_epoch() {
     let world = busy_world();
     let ids = world.network.feed_ids().to_vec();
     let dataset_now = world.network.dataset();
@@ -132,7 +132,7 @@ fn what_would_say_something_else_begins_a_new_life() {
 }
 
 #[test]
-fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
+fn a_truncated_or_changed_file_is_rejected() {
     let file = busy_world().keep();
     let read = |file: &[u8]| HandoffState::from_reader(Cursor::new(file)).map(drop);
     read(&file).unwrap();
@@ -221,7 +221,7 @@ fn write_vehicles(folder: &std::path::Path, lat: f32) {
 }
 
 #[tokio::test]
-async fn feeds_go_on_with_their_last_good_bytes_before_they_are_polled() {
+async fn feeds_serve_their_last_good_bytes_before_the_first_poll() {
     let folder = folder();
     let first = Process::start(folder.path(), None);
     first.until_ok().await;
@@ -264,7 +264,7 @@ async fn feeds_go_on_with_their_last_good_bytes_before_they_are_polled() {
 }
 
 #[tokio::test]
-async fn the_same_bytes_after_a_restart_publish_nothing_and_others_come_as_changes() {
+async fn after_a_restart_only_changed_bytes_are_published() {
     let folder = folder();
     let first = Process::start(folder.path(), None);
     first.until_ok().await;
@@ -287,7 +287,7 @@ async fn the_same_bytes_after_a_restart_publish_nothing_and_others_come_as_chang
 }
 
 #[tokio::test]
-async fn another_configuration_begins_a_new_life_and_own_channels_go_on() {
+async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
     let folder = folder();
     let first = Process::start(folder.path(), None);
     first.until_ok().await;

@@ -36,7 +36,7 @@ fn n_vehicles(ingest: &Ingest) -> usize {
 }
 
 #[tokio::test]
-async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
+async fn a_server_starts_with_stored_data_while_its_producer_is_down() {
     let schedule = http("200 OK", &["etag: \"s\""], &zip(0));
     let vehicles = http("200 OK", &["etag: \"v\""], &body(48.87));
     let (city, cars) = (
@@ -94,7 +94,7 @@ impl MessageObserver for Seen {
 }
 
 #[tokio::test]
-async fn a_message_from_before_a_start_is_looked_at_once_its_source_has_confirmed_it() {
+async fn a_restored_message_is_observed_once_its_source_confirms_it() {
     let (kept, next) = (body(48.87), body(48.88));
     let conditional = |bytes: &[u8]| http("200 OK", &["etag: \"v\""], bytes);
     let cars = Upstream::start(Answer::Conditional("\"v\"", conditional(&kept))).await;
@@ -118,7 +118,7 @@ async fn a_message_from_before_a_start_is_looked_at_once_its_source_has_confirme
 }
 
 #[tokio::test]
-async fn a_feed_with_nothing_in_it_that_told_of_trips_before_the_start_is_empty() {
+async fn an_empty_feed_that_had_trips_before_the_start_is_empty() {
     let nothing = message(RealClock::new().wall_time().unix_seconds(), Vec::new());
     let cars = Upstream::start(Answer::Bytes(http("200 OK", &[], &nothing))).await;
     for knows_trips in [false, true] {
@@ -139,7 +139,7 @@ fn body_of(snapshots: &MemorySnapshotStore, id: &str) -> Bytes {
 }
 
 #[tokio::test]
-async fn bytes_that_are_confirmed_after_a_start_are_as_good_as_new() {
+async fn stored_bytes_confirmed_after_a_start_are_fresh() {
     let vehicles = http("200 OK", &["etag: \"v\""], &body(48.87));
     let cars = Upstream::start(Answer::Conditional("\"v\"", vehicles)).await;
     let feeds = [config("vehicles", &cars.url("/vp.pb"))];
@@ -154,7 +154,7 @@ async fn bytes_that_are_confirmed_after_a_start_are_as_good_as_new() {
 }
 
 #[tokio::test]
-async fn what_is_too_old_is_held_back_until_its_source_gives_it_again() {
+async fn expired_stored_data_wait_for_a_new_reply() {
     let cars = Upstream::start(Answer::Bytes(http("200 OK", &["etag: \"v\""], &body(48.87)))).await;
     let mut its = config("vehicles", &cars.url("/vp.pb"));
     let snapshots = left_by(std::slice::from_ref(&its)).await;
@@ -174,7 +174,7 @@ async fn what_is_too_old_is_held_back_until_its_source_gives_it_again() {
 }
 
 #[tokio::test]
-async fn bytes_of_another_address_or_format_are_not_used() {
+async fn stored_bytes_of_another_url_or_format_are_ignored() {
     let cars = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
     let its = config("vehicles", &cars.url("/vp.pb"));
     let snapshots = left_by(std::slice::from_ref(&its)).await;
@@ -195,7 +195,7 @@ async fn bytes_of_another_address_or_format_are_not_used() {
 }
 
 #[tokio::test]
-async fn kept_bytes_that_can_no_longer_be_read_are_served_and_looked_at_again() {
+async fn undecodable_stored_bytes_are_served_and_fetched_again() {
     let cars = Upstream::start(Answer::Bytes(http("200 OK", &["etag: \"v\""], &body(48.87)))).await;
     let its = config("vehicles", &cars.url("/vp.pb"));
     let snapshots = left_by(std::slice::from_ref(&its)).await;

@@ -42,7 +42,7 @@ fn query(text: &str) -> StopQuery {
 }
 
 #[tokio::test]
-async fn stops_are_found_by_name_box_and_nearness() {
+async fn stops_are_found_by_name_box_and_distance() {
     let (ingest, _dir) = ingest().await;
     assert_eq!(ingest.feeds()[0].status().reason, "responds with fresh data");
     assert_eq!(ids(&ingest.search_stops(&query("nord bass"))), ["B"]);
@@ -88,7 +88,7 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
 }
 
 #[tokio::test]
-async fn the_catalog_is_found_by_feed_route_and_stop() {
+async fn the_catalog_search_finds_feeds_routes_and_stops() {
     let (ingest, _dir) = ingest().await;
     let kinds = |text: &str| -> Vec<CatalogHitKind> {
         ingest.search_catalog(text).hits.into_iter().map(|hit| hit.kind).collect()

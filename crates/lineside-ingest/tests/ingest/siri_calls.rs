@@ -42,7 +42,7 @@ fn skipped(sequence: u32) -> StopTimeUpdate {
 }
 
 #[test]
-fn a_journey_that_ends_early_lets_nobody_on_where_it_ends() {
+fn a_journey_that_ends_early_has_no_boarding_at_its_end() {
     let (yes, no) = (true, false);
     let told = |skip: &[u32]| -> Vec<[bool; 5]> {
         let mut world = world();
@@ -64,7 +64,7 @@ fn a_journey_that_ends_early_lets_nobody_on_where_it_ends() {
 }
 
 #[test]
-fn a_shortened_journey_keeps_the_time_at_which_it_would_go_on() {
+fn a_shortened_journey_keeps_the_departure_time_at_its_end() {
     let mut world = world();
     let mut entity = update("T18", 10, 60);
     let calls = &mut entity.trip_update.as_mut().unwrap().stop_time_update;
@@ -94,7 +94,7 @@ fn told_again(xml: &[u8]) -> Vec<VehicleJourney> {
 }
 
 #[test]
-fn partial_cancellations_are_those_of_the_examples_of_the_nordic_profile() {
+fn partial_cancellations_match_the_nordic_profile_examples() {
     let root =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/siri/entur-profile");
     if !root.is_dir() {
@@ -117,7 +117,7 @@ fn partial_cancellations_are_those_of_the_examples_of_the_nordic_profile() {
 }
 
 #[test]
-fn an_extra_journey_without_planned_times_is_planned_when_it_is_expected() {
+fn an_extra_journey_without_aimed_times_uses_expected_times() {
     let journey = added(&[("C1", Some(10), 0), ("B", Some(20), 100), ("A", Some(30), 400)]);
     for call in &journey.estimated_calls {
         assert_eq!(call.aimed_arrival_time, call.expected_arrival_time);
@@ -133,7 +133,7 @@ fn an_extra_journey_without_planned_times_is_planned_when_it_is_expected() {
 }
 
 #[test]
-fn calls_of_an_extra_journey_have_the_same_number_in_every_service() {
+fn calls_of_an_extra_journey_have_one_order_in_every_service() {
     let mut world = world();
     let event = |at| Some(StopTimeEvent { time: Some(EIGHT + at), ..Default::default() });
     let call = |stop: &str, sequence, at| StopTimeUpdate {

@@ -63,7 +63,7 @@ pub(crate) fn monitored_call(world: &World, journey: &str) -> Option<SiriCall> {
 }
 
 #[test]
-fn a_platform_that_the_feed_names_goes_before_the_planned_one() {
+fn a_platform_of_the_feed_replaces_the_planned_one() {
     let mut world = world();
     let mut moved = update("T18", 10, 0);
     let calls = &mut moved.trip_update.as_mut().unwrap().stop_time_update;
@@ -97,7 +97,7 @@ fn announced(trip_id: &str, after_eight: i64) -> FeedEntity {
 }
 
 #[test]
-fn a_journey_without_a_date_is_of_the_day_that_its_calls_are_planned_on() {
+fn a_journey_without_a_date_gets_the_day_of_its_planned_calls() {
     let mut world = world();
     // At eight, the evening and night runs of the day before are nearer.
     let evening = announced("T95", (20 * 60 + 50) - 8 * 60);
@@ -121,7 +121,7 @@ fn a_journey_without_a_date_is_of_the_day_that_its_calls_are_planned_on() {
 }
 
 #[test]
-fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
+fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
     let call = |stop: &str, event: &str, minute: u8| {
         let aimed = format!("<Aimed{event}Time>2026-03-04T07:{minute:02}:00Z</Aimed{event}Time>");
         format!("<EstimatedCall><StopPointRef>{stop}</StopPointRef>{aimed}</EstimatedCall>")
@@ -170,7 +170,7 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
 }
 
 #[test]
-fn a_journey_that_comes_near_is_told_to_who_asks_for_changes() {
+fn a_journey_entering_the_preview_interval_is_a_change() {
     let mut world = world();
     let trips = ["T18", "T21", "T22", "T23", "T24"];
     let updates = || trips.map(|trip| update(trip, 10, 0)).to_vec();
@@ -237,7 +237,7 @@ fn replaced(now: i64, calls: &[(&str, i64)]) -> Vec<(String, bool, bool)> {
 }
 
 #[test]
-fn extra_calls_say_so_and_what_is_left_out_of_the_plan_is_cancelled() {
+fn extra_calls_are_marked_and_missing_planned_calls_cancelled() {
     let check = |now, calls: &[(&str, i64)], expected: &[&str]| {
         let told: Vec<String> = replaced(now, calls)
             .into_iter()
@@ -290,7 +290,7 @@ fn all_times(journey: &VehicleJourney) -> Vec<i64> {
 }
 
 #[test]
-fn a_journey_of_two_feeds_is_told_once_and_the_estimate_wins() {
+fn a_journey_in_two_feeds_is_written_once_from_the_estimate() {
     let mut world = world();
     let mut estimated = update("T18", 20, 60);
     estimated.id = "et".into();
@@ -334,7 +334,7 @@ fn a_journey_of_two_feeds_is_told_once_and_the_estimate_wins() {
 }
 
 #[test]
-fn a_mere_delay_is_carried_to_later_calls_and_makes_up_no_past() {
+fn a_trip_delay_applies_to_later_calls_only() {
     let mut world = world();
     world.clock.advance(minutes(8));
     world.apply("city-trips", vec![mere_delay("T18", 60)]);
@@ -350,7 +350,7 @@ fn a_mere_delay_is_carried_to_later_calls_and_makes_up_no_past() {
 }
 
 #[test]
-fn times_never_run_backwards() {
+fn call_times_never_decrease() {
     // An early vehicle has passed B (scheduled at 300), and its producer reports D (600) only.
     let mut early = world();
     early.clock.advance(minutes(4));
@@ -399,7 +399,7 @@ pub(crate) fn added(calls: &[(&str, Option<u32>, i64)]) -> VehicleJourney {
 }
 
 #[test]
-fn an_extra_journey_under_way_says_when_it_began_and_what_is_left() {
+fn a_running_extra_journey_has_its_start_and_remaining_calls() {
     let journey = added(&[("B", Some(6), 100), ("A", Some(8), 400)]);
     let began = journey.origin_aimed_departure_time.map(|it| it.as_seconds() - EIGHT);
     assert_eq!((journey.extra_journey, began), (Some(true), Some(-600)));
@@ -418,7 +418,7 @@ fn an_extra_journey_under_way_says_when_it_began_and_what_is_left() {
 }
 
 #[test]
-fn the_json_of_gtfs_realtime_has_no_fields_of_our_own() {
+fn gtfs_realtime_json_has_no_private_fields() {
     let mut world = world();
     let mut moved = update("T18", 10, 0);
     let calls = &mut moved.trip_update.as_mut().unwrap().stop_time_update;

@@ -22,7 +22,7 @@ fn is_well(ingest: &Ingest) -> bool {
 }
 
 #[tokio::test]
-async fn a_part_of_the_first_answer_waits_for_the_rest() {
+async fn a_part_of_the_first_answer_is_not_published() {
     let broken = http("503 Service Unavailable", &[], b"");
     let upstream =
         Upstream::start(Answer::InTurn(vec![page("A", true), page("B", true), broken])).await;
@@ -43,7 +43,7 @@ async fn a_part_of_the_first_answer_waits_for_the_rest() {
 }
 
 #[tokio::test]
-async fn who_promises_more_and_has_nothing_has_told_all() {
+async fn an_empty_page_after_more_data_completes_the_answer() {
     let nothing = http("204 No Content", &[], b"");
     let upstream = Upstream::start(Answer::InTurn(vec![page("A", true), nothing])).await;
     let mut siri = siri(&upstream.url("/siri"), request());
@@ -55,7 +55,7 @@ async fn who_promises_more_and_has_nothing_has_told_all() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
+async fn an_endless_answer_is_limited_and_reported_until_one_ends() {
     let pages = (0..=200).map(|n| page(&format!("J{n}"), true)).collect();
     let upstream = Upstream::start(Answer::InTurn(pages)).await;
     let mut siri = siri(&upstream.url("/siri"), request());
@@ -117,7 +117,7 @@ async fn left_by(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshotStore> 
 }
 
 #[tokio::test]
-async fn after_a_crash_what_changed_last_is_not_told_as_all_there_is() {
+async fn after_a_crash_stored_changes_are_not_published_as_full_data() {
     let answers = vec![page("A", false), page("B", false)];
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
@@ -135,7 +135,7 @@ async fn after_a_crash_what_changed_last_is_not_told_as_all_there_is() {
 }
 
 #[tokio::test]
-async fn after_a_crash_a_whole_answer_is_told_and_a_page_is_not() {
+async fn after_a_crash_a_full_answer_is_published_and_a_page_is_not() {
     let pages = vec![page("A", false), page("B", true), page("C", true)];
     for (answers, known, told) in
         [(vec![page("A", false)], &["A"][..], &["A"][..]), (pages, &["A", "B", "C"], &[])]

@@ -69,7 +69,7 @@ pub(crate) fn trips(ingest: &Ingest) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_request_of_siri_brings_trip_updates_that_leave_as_gtfs_realtime() {
+async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
     let answer = timetables(&journey("J", "<Cancellation>true</Cancellation>"), false);
     let upstream = Upstream::start(Answer::Bytes(ok(&answer))).await;
     let ingest = start(vec![siri(&upstream.url("/siri"), request())]);
@@ -99,7 +99,7 @@ async fn a_request_of_siri_brings_trip_updates_that_leave_as_gtfs_realtime() {
 }
 
 #[tokio::test]
-async fn vehicles_of_two_producers_with_one_name_are_two_and_stay_who_they_are() {
+async fn vehicles_of_two_producers_with_one_id_stay_distinct() {
     let now = jiff::Timestamp::now();
     let vehicle = |producer: &str, longitude: f32| {
         format!(
@@ -146,7 +146,7 @@ async fn vehicles_of_two_producers_with_one_name_are_two_and_stay_who_they_are()
 }
 
 #[tokio::test]
-async fn pages_are_one_answer() {
+async fn pages_are_merged_into_one_answer() {
     let pages = vec![
         ok(&timetables(&journey("A", ""), true)),
         ok(&timetables(&journey("B", ""), false)),
@@ -166,7 +166,7 @@ async fn pages_are_one_answer() {
 }
 
 #[tokio::test]
-async fn an_address_that_answers_with_changes_is_asked_under_one_name() {
+async fn requests_for_changes_keep_one_session_name() {
     let ahead = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
     let past = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1);
     let calls = |at: jiff::Timestamp| {
@@ -236,7 +236,7 @@ async fn a_producer_may_answer_requests_with_changes_too() {
 }
 
 #[tokio::test]
-async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
+async fn a_failed_poll_keeps_the_data_and_requests_all_again() {
     let all = ok(&timetables(&(journey("A", "") + &journey("B", "")), false));
     let upstream = Upstream::start(Answer::Bytes(all.clone())).await;
     let lite = SiriSource { mode: SiriMode::Lite, ..request() };
@@ -264,7 +264,7 @@ async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_a
 }
 
 #[tokio::test]
-async fn a_producer_that_always_has_more_is_not_asked_for_ever() {
+async fn a_producer_that_repeats_pages_is_not_requested_endlessly() {
     let page = || ok(&timetables(&journey("A", ""), true));
     let hour = Duration::from_secs(3600);
     for pages in [vec![page()], vec![page(), page(), page()]] {
@@ -285,7 +285,7 @@ async fn a_producer_that_always_has_more_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
+async fn failures_and_pages_respect_a_rate_of_one_per_ten_minutes() {
     let answers = vec![
         http("503 Service Unavailable", &[], b""),
         ok(&timetables(&journey("A", ""), true)),
@@ -326,7 +326,7 @@ async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
 }
 
 #[tokio::test]
-async fn a_producer_that_refuses_is_told_in_its_words() {
+async fn a_refusal_shows_the_text_of_the_producer() {
     let fault = "<S:Envelope xmlns:S=\"http://schemas.xmlsoap.org/soap/envelope/\"><S:Body><S:Fault>\
                  <faultcode>S:Server</faultcode><faultstring>No such user hunter2</faultstring>\
                  </S:Fault></S:Body></S:Envelope>";
@@ -370,7 +370,7 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
 }
 
 #[tokio::test]
-async fn an_extra_call_leaves_the_planned_ones_on_boards_unless_all_are_told() {
+async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
     let call = |stop: &str, minute: u8, inside: &str| {
         format!(
             "<EstimatedCall><StopPointRef>{stop}</StopPointRef>{inside}\
@@ -426,7 +426,7 @@ async fn an_extra_call_leaves_the_planned_ones_on_boards_unless_all_are_told() {
 }
 
 #[tokio::test]
-async fn siri_is_joined_to_the_schedule_by_its_ids_and_known_by_its_content() {
+async fn siri_is_detected_by_content_and_joined_by_mapped_ids() {
     let dir = tempfile::tempdir().unwrap();
     write_city(dir.path());
     let body = timetables(&journey("X:VehicleJourney::T1:LOC", ""), false);

@@ -122,7 +122,7 @@ fn without_ends(mut times: Times) -> Times {
 }
 
 #[test]
-fn served_calls_have_the_same_times_by_siri_and_by_gtfs_realtime() {
+fn served_calls_have_equal_times_in_siri_and_gtfs_realtime() {
     let states: [(&str, &[Report]); 9] = [
         ("a carried delay", &[(1, Scheduled, None, Some(120))]),
         (

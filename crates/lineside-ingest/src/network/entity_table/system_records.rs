@@ -186,7 +186,7 @@ mod tests {
     const B: &str = r#"{"station_id":"b"}"#;
 
     #[test]
-    fn a_station_is_joined_of_two_files_in_any_order() {
+    fn a_station_is_joined_from_two_files_in_any_order() {
         let mut records = SystemRecords::default();
         let free = [piece("a", r#"{"num_docks_available":1}"#), piece("c", "{}")];
         let told = take(&mut records, SystemKind::Status, &free);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_goes_when_no_file_names_it() {
+    fn a_station_is_removed_once_no_file_has_it() {
         let mut records = SystemRecords::default();
         take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
         take(&mut records, SystemKind::Status, &[piece("a", "{}")]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn of_vehicles_each_file_is_all() {
+    fn each_vehicle_file_replaces_the_previous_one() {
         let mut records = SystemRecords::default();
         let (one, two) = (piece("1", r#"{"vehicle_id":"1"}"#), piece("2", r#"{"vehicle_id":"2"}"#));
         take(&mut records, SystemKind::Vehicles, std::slice::from_ref(&one));

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn planned_calls_go_around_the_extra_one_by_neighbours_and_times() {
+    fn an_extra_call_is_placed_by_its_neighbours_and_times() {
         let (b, x) = (call("B", 10, false), call("X", 25, true));
         let all = [("A", 0), ("B", 11), ("C", 21), ("X", 26), ("D", 31)];
         check(&[b.clone(), x.clone()], &all);
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_time_it_goes_behind_what_is_told_before_it() {
+    fn an_extra_call_without_a_time_follows_the_call_reported_before_it() {
         let calls = [call("B", 10, false), call("X", 0, true)];
         let stops: Vec<_> = merged("T", &calls, "").into_iter().map(|(stop, _)| stop).collect();
         assert_eq!(stops, ["A", "B", "X", "C", "D"]);
     }
 
     #[test]
-    fn what_is_told_is_all_where_it_is_said_so_or_nothing_is_planned() {
+    fn calls_are_not_filled_in_if_complete_or_without_a_schedule() {
         let calls = [call("B", 10, false), call("X", 25, true)];
         let told = [("B".to_owned(), Some(11)), ("X".to_owned(), Some(26))];
         let complete = "<IsCompleteStopSequence>true</IsCompleteStopSequence>";

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_become_causes_by_their_names_and_lists() {
+    fn reasons_map_to_causes_by_name_and_list() {
         for (reason, of, expected) in [
             ("signalProblem", ReasonList::Any, Cause::TechnicalProblem),
             ("staffSickness", ReasonList::Any, Cause::OtherCause),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_condition_is_the_effect() {
+    fn the_most_severe_condition_is_the_effect() {
         let effect_of = |conditions: &[&str]| map_effect(conditions.iter().copied());
         assert_eq!(effect_of(&["delayed", "cancelled"]), Effect::NoService);
         assert_eq!(effect_of(&["diverted"]), Effect::Detour);

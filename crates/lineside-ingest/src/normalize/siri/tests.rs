@@ -65,7 +65,7 @@ fn call(inside: &str) -> StopTimeUpdate {
 }
 
 #[test]
-fn a_journey_is_a_trip_update_with_its_times_and_delays() {
+fn a_journey_maps_to_a_trip_update_with_times_and_delays() {
     let update = journey(
         "<VehicleRef>V</VehicleRef><RecordedCalls><RecordedCall>\
          <StopPointRef>A</StopPointRef><AimedDepartureTime>2026-11-21T11:50:00Z</AimedDepartureTime>\
@@ -92,7 +92,7 @@ fn a_journey_is_a_trip_update_with_its_times_and_delays() {
 }
 
 #[test]
-fn cancelled_extra_and_changed_journeys_say_so() {
+fn journeys_map_to_cancelled_added_and_changed_trips() {
     let relationship =
         |inside: &str| journey(inside).trip.schedule_relationship.map(|it| it.try_into().unwrap());
     let extra_call = "<EstimatedCalls><EstimatedCall><StopPointRef>S</StopPointRef>\
@@ -108,7 +108,7 @@ fn cancelled_extra_and_changed_journeys_say_so() {
 }
 
 #[test]
-fn a_journey_of_no_schedule_runs_as_planned_where_nothing_is_expected() {
+fn an_extra_journey_without_expected_times_is_on_time() {
     let update = journey(
         "<ExtraJourney>true</ExtraJourney><EstimatedCalls><EstimatedCall>\
          <StopPointRef>S</StopPointRef><AimedDepartureTime>2026-11-21T12:05:00Z\
@@ -118,7 +118,7 @@ fn a_journey_of_no_schedule_runs_as_planned_where_nothing_is_expected() {
 }
 
 #[test]
-fn a_planned_time_is_no_prediction() {
+fn a_planned_time_is_not_a_prediction() {
     let aimed = "<AimedDepartureTime>2026-11-21T12:05:00Z</AimedDepartureTime>";
     let no_data = stop_time_update::ScheduleRelationship::NoData;
     let known = call(aimed);
@@ -133,7 +133,7 @@ fn a_planned_time_is_no_prediction() {
 }
 
 #[test]
-fn a_call_is_skipped_only_if_nobody_gets_on_or_off() {
+fn a_call_is_skipped_only_without_boarding_and_alighting() {
     let skipped = stop_time_update::ScheduleRelationship::Skipped;
     let both = "<AimedArrivalTime>2026-11-21T12:04:00Z</AimedArrivalTime>\
                 <ArrivalStatus>STATUS</ArrivalStatus>\
@@ -150,7 +150,7 @@ fn a_call_is_skipped_only_if_nobody_gets_on_or_off() {
 }
 
 #[test]
-fn platforms_occupancy_and_headsigns_survive() {
+fn platforms_occupancy_and_headsigns_are_mapped() {
     let call = call(
         "<Occupancy>fewSeatsAvailable</Occupancy><DestinationDisplay>North</DestinationDisplay>\
          <ExpectedDepartureTime>2026-11-21T12:05:00Z</ExpectedDepartureTime>\
@@ -174,7 +174,7 @@ fn platforms_occupancy_and_headsigns_survive() {
 }
 
 #[test]
-fn runs_by_headway_are_told_apart_by_when_they_start_in_the_schedules_zone() {
+fn headway_runs_are_identified_by_their_local_start_time() {
     let run = |starts: &str| {
         format!(
             "<EstimatedVehicleJourney><LineRef>L</LineRef><DirectionRef>0</DirectionRef>\
@@ -224,7 +224,7 @@ fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option
 }
 
 #[test]
-fn a_vehicle_is_where_it_is_and_tells_of_its_journey_where_nothing_else_does() {
+fn a_vehicle_reports_its_delay_unless_a_timetable_does() {
     let inside = "<VehicleLocation><Longitude>5.5</Longitude><Latitude>60.25</Latitude>\
          </VehicleLocation><Bearing>90</Bearing><Occupancy>full</Occupancy><Delay>-PT30S</Delay>\
          <VehicleRef>V</VehicleRef><MonitoredCall><StopPointRef>X:Quay:S:LOC</StopPointRef>\
@@ -244,7 +244,7 @@ fn a_vehicle_is_where_it_is_and_tells_of_its_journey_where_nothing_else_does() {
 }
 
 #[test]
-fn visits_of_a_journey_are_one_trip_update() {
+fn visits_of_a_journey_are_merged_into_one_trip_update() {
     let visit = |item: &str, stop: &str, minute: u8| {
         format!(
             "<MonitoredStopVisit><ItemIdentifier>{item}</ItemIdentifier>\
@@ -273,7 +273,7 @@ fn visits_of_a_journey_are_one_trip_update() {
 }
 
 #[test]
-fn a_visit_that_is_cancelled_leaves_its_journey_what_it_is() {
+fn a_cancelled_visit_does_not_cancel_its_journey() {
     for (said, expected) in [
         ("", None),
         ("<ExtraJourney>true</ExtraJourney>", Some(ScheduleRelationship::New)),
@@ -298,7 +298,7 @@ fn a_visit_that_is_cancelled_leaves_its_journey_what_it_is() {
 }
 
 #[test]
-fn of_a_journey_so_many_visits_are_taken() {
+fn the_number_of_visits_per_journey_is_limited() {
     let visit = |n: usize| {
         format!(
             "<MonitoredStopVisit><ItemIdentifier>{n}</ItemIdentifier><MonitoringRef>S{n}</MonitoringRef>\
@@ -325,7 +325,7 @@ fn of_a_journey_so_many_visits_are_taken() {
 }
 
 #[test]
-fn a_file_tells_of_a_journey_by_its_timetable_and_not_by_visits_too() {
+fn a_file_uses_the_estimated_timetable_instead_of_visits() {
     let framed = "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
                   <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>";
     let message = message(&format!(
@@ -364,7 +364,7 @@ fn named(journeys: &[&str]) -> Vec<(String, Option<String>)> {
 }
 
 #[test]
-fn vehicles_of_several_producers_may_have_one_name() {
+fn vehicles_of_several_producers_may_share_an_id() {
     let trondheim = "<LineRef>ATB:Line:0005</LineRef><VehicleRef>277</VehicleRef>";
     let stavanger = "<LineRef>KOL:Line:5000</LineRef><OperatorRef>KOL:Operator:1</OperatorRef>\
                      <VehicleRef>277</VehicleRef>";
@@ -389,7 +389,7 @@ fn vehicles_of_several_producers_may_have_one_name() {
 }
 
 #[test]
-fn what_is_in_a_file_twice_is_told_apart() {
+fn a_repeated_id_in_a_file_gets_a_number() {
     let journey = "<EstimatedVehicleJourney><LineRef>L</LineRef><DatedVehicleJourneyRef>J\
                    </DatedVehicleJourneyRef></EstimatedVehicleJourney>";
     let message = message(&format!(
@@ -403,7 +403,7 @@ fn what_is_in_a_file_twice_is_told_apart() {
 }
 
 #[test]
-fn what_a_producer_refuses_is_told() {
+fn a_refusal_of_the_producer_is_reported() {
     let out = normalized(
         "<StopMonitoringDelivery><Status>false</Status><ErrorCondition><AccessNotAllowedError>\
          <ErrorText>Unknown requestor</ErrorText></AccessNotAllowedError></ErrorCondition>\
@@ -432,7 +432,7 @@ fn without_comments(text: &str) -> String {
 }
 
 #[test]
-fn every_element_of_real_messages_becomes_one_entity() {
+fn every_element_of_recorded_messages_becomes_one_entity() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/siri");
     if !root.is_dir() {
         println!("skipped: {} is not there", root.display());

@@ -213,7 +213,7 @@ pub(in crate::poll::siri) mod tests {
     }
 
     #[test]
-    fn a_request_for_a_service_is_as_the_schema_has_it() {
+    fn a_service_request_follows_the_schema() {
         for service in SiriService::ALL {
             let asked = request_for_source(source(&[*service], SiriEnvelope::Xml));
             let SourceRequest::Post(post) = &asked else { panic!("{asked:?}") };
@@ -223,7 +223,7 @@ pub(in crate::poll::siri) mod tests {
     }
 
     #[test]
-    fn one_request_asks_for_all_services_and_stops() {
+    fn one_request_contains_all_services_and_stops() {
         let asked = request(request_for_source(source(SiriService::ALL, SiriEnvelope::Xml)));
         assert_eq!(asked.requestor_ref.as_deref(), Some("opendata"));
         assert_eq!(asked.request_timestamp, SiriTime::from_millis(1_795_262_400_000));
@@ -239,7 +239,7 @@ pub(in crate::poll::siri) mod tests {
     }
 
     #[test]
-    fn who_has_no_name_is_nobody_who_asked_before() {
+    fn each_request_without_a_requestor_ref_has_a_new_name() {
         let nameless = SiriSource {
             requestor_ref: None,
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
@@ -262,7 +262,7 @@ pub(in crate::poll::siri) mod tests {
     }
 
     #[test]
-    fn an_address_of_siri_lite_is_asked_for_changes_under_a_name_of_its_own() {
+    fn siri_lite_requests_for_changes_have_a_session_name() {
         let lite = SiriSource {
             mode: SiriMode::Lite,
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)

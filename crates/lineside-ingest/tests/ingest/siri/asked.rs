@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn who_was_told_hears_only_of_what_changed_since_in_as_many_parts_as_it_takes() {
+fn a_client_receives_only_changes_in_limited_parts() {
     let mut world = world();
     let service = SiriOutput::EstimatedTimetable;
     let updates = |delay| (18..24).map(|n| update(&format!("T{n}"), 20, delay)).collect::<Vec<_>>();
@@ -40,7 +40,7 @@ fn who_was_told_hears_only_of_what_changed_since_in_as_many_parts_as_it_takes() 
 }
 
 #[test]
-fn what_is_not_wanted_is_not_told() {
+fn filtered_records_are_not_selected() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 20, 60), update("T19", 20, 60)]);
     world.apply("city-alerts", vec![works(), alert("other", Some("R2"), None, "Other")]);
@@ -78,7 +78,7 @@ fn what_is_not_wanted_is_not_told() {
 }
 
 #[test]
-fn a_reference_is_to_what_one_network_has_or_names_its_feed() {
+fn a_reference_is_unique_or_names_its_feed() {
     let (one, other) = (world(), World::new());
     let states = [one.network.state(), other.network.state()];
     let ask =

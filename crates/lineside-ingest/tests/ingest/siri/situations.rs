@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_situation_has_all_periods_languages_and_whom_it_affects() {
+fn a_situation_has_all_periods_languages_and_scopes() {
     let mut world = world();
     world.apply("city-alerts", vec![works()]);
     let situation = situation(&world);
@@ -38,7 +38,7 @@ fn a_situation_has_all_periods_languages_and_whom_it_affects() {
 }
 
 #[test]
-fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
+fn clients_are_informed_of_closed_alerts_for_some_time() {
     let mut world = world();
     let told = |world: &World, after: u64, wanted: &RecordFilter| {
         let state = world.network.state();
@@ -93,7 +93,7 @@ fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
 }
 
 #[test]
-fn an_alert_without_periods_holds_from_now_on() {
+fn an_alert_without_periods_is_valid_from_now() {
     let mut world = world();
     world.apply("city-alerts", vec![alert("a", None, None, "Hello")]);
     let situation = situation(&world);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_journey_has_the_plan_and_what_is_expected_of_it() {
+fn a_journey_has_aimed_and_expected_times() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 20, 120)]);
     let journey = journey(&world);
@@ -35,7 +35,7 @@ fn a_journey_has_the_plan_and_what_is_expected_of_it() {
 }
 
 #[test]
-fn a_call_is_early_late_or_on_time_by_a_minute() {
+fn a_call_is_early_or_late_from_one_minute_on() {
     for (delay, expected) in [
         (59, CallStatus::OnTime),
         (60, CallStatus::Delayed),
@@ -49,7 +49,7 @@ fn a_call_is_early_late_or_on_time_by_a_minute() {
 }
 
 #[test]
-fn what_is_over_when_the_data_were_made_is_recorded() {
+fn past_calls_are_recorded_calls() {
     let mut world = world();
     world.clock.advance(minutes(8));
     world.apply("city-trips", vec![update("T18", 20, 120)]);
@@ -68,7 +68,7 @@ fn what_is_over_when_the_data_were_made_is_recorded() {
 }
 
 #[test]
-fn a_trip_of_which_nothing_is_predicted_has_only_its_plan() {
+fn a_trip_without_predictions_has_aimed_times_only() {
     let mut world = world();
     let mut silent = update("T18", 10, 0);
     said(&mut silent).stop_time_update[0]
@@ -81,7 +81,7 @@ fn a_trip_of_which_nothing_is_predicted_has_only_its_plan() {
 }
 
 #[test]
-fn cancelled_journeys_and_calls_say_so_and_expect_nothing() {
+fn cancelled_journeys_and_calls_have_no_expected_times() {
     let mut world = world();
     let mut off = update("T18", 10, 60);
     said(&mut off).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
@@ -107,7 +107,7 @@ fn cancelled_journeys_and_calls_say_so_and_expect_nothing() {
 }
 
 #[test]
-fn another_platform_is_expected_beside_the_planned_one() {
+fn a_changed_platform_is_given_with_the_planned_one() {
     let mut world = world();
     let mut moved = update("T18", 10, 0);
     said(&mut moved).stop_time_update[0].stop_time_properties =
@@ -122,7 +122,7 @@ fn another_platform_is_expected_beside_the_planned_one() {
 }
 
 #[test]
-fn a_run_by_headway_says_so_and_which_one_it_is() {
+fn a_headway_run_is_marked_with_its_start_time() {
     let mut world = world();
     let mut ferry = update("F0", 1, 60);
     said(&mut ferry).trip.start_date = Some("20260304".into());
@@ -172,7 +172,7 @@ fn an_extra_journey_has_a_code_and_its_own_calls() {
 }
 
 #[test]
-fn without_a_timetable_what_the_feed_says_is_told() {
+fn without_a_timetable_a_journey_has_the_data_of_the_feed() {
     let mut world = World::new();
     let mut unknown = update("T18", 20, 120);
     said(&mut unknown).trip.route_id = Some("R1".into());
@@ -190,7 +190,7 @@ fn without_a_timetable_what_the_feed_says_is_told() {
 }
 
 #[test]
-fn what_has_no_day_and_what_has_no_stop_is_told_as_the_schema_can() {
+fn missing_dates_and_stops_still_follow_the_schema() {
     let mut world = World::new();
     let mut unknown = update("T18", 20, 120);
     said(&mut unknown).trip.route_id = Some("R1".into());

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_a_monitored_call_has_no_place_for_is_said_of_its_journey() {
+fn fields_without_place_in_a_monitored_call_are_on_its_journey() {
     let mut world = world();
     let mut full = update("T18", 20, 120);
     let call = &mut said(&mut full).stop_time_update[0];
@@ -24,7 +24,7 @@ fn what_a_monitored_call_has_no_place_for_is_said_of_its_journey() {
 }
 
 #[test]
-fn a_vehicle_is_told_with_the_call_that_it_heads_for() {
+fn a_vehicle_has_its_next_call() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 20, 120)]);
     let mut entity = vehicle("4/1", Some("T18"), 48.87, 2.34, EIGHT);
@@ -56,7 +56,7 @@ fn a_vehicle_is_told_with_the_call_that_it_heads_for() {
 }
 
 #[test]
-fn a_vehicle_of_which_little_is_known_says_little() {
+fn a_vehicle_without_details_has_few_fields() {
     let mut world = world();
     world.apply("city-vehicles", vec![vehicle("7", None, 48.87, 2.34, EIGHT)]);
     let journey = activity(&world).monitored_vehicle_journey.unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn visits_come_with_and_without_real_time() {
+fn visits_exist_with_and_without_real_time_data() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 20, 120)]);
     let visits = visits(&world, "D", &RecordFilter::default());
@@ -29,7 +29,7 @@ fn visits_come_with_and_without_real_time() {
 }
 
 #[test]
-fn a_visit_keeps_its_name_whoever_tells_of_it() {
+fn a_visit_keeps_its_id_when_its_feed_changes() {
     let mut world = world();
     let names = |world: &World| -> Vec<_> {
         let visits = visits(world, "D", &RecordFilter::default());
@@ -63,7 +63,7 @@ fn visits_of_repeated_trips_have_the_times_of_their_run() {
 }
 
 #[test]
-fn visits_are_counted_by_line_where_that_is_asked() {
+fn a_minimum_of_visits_per_line_can_be_requested() {
     let world = world();
     let state = world.network.state();
     let all = RecordFilter::default();
@@ -105,7 +105,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
 }
 
 #[test]
-fn visits_from_later_on_are_as_old_as_what_is_said_is_now() {
+fn visits_of_a_later_start_have_the_age_of_the_data() {
     let mut world = world();
     world.apply("city-trips", vec![update("T21", 10, 120)]);
     world.clock.advance(minutes(1));

@@ -33,7 +33,7 @@ fn told(name: &str, delivery: ServiceDelivery) {
 }
 
 #[test]
-fn one_of_each_as_xml() {
+fn each_service_matches_its_golden_xml() {
     let mut world = world();
     world.clock.advance(minutes(8));
     let mut late = update("T18", 20, 120);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_is_announced_is_fetched_page_by_page() {
+async fn announced_data_are_fetched_page_by_page() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -29,7 +29,7 @@ async fn what_is_announced_is_fetched_page_by_page() {
 }
 
 #[tokio::test]
-async fn what_is_announced_again_and_again_is_fetched_once() {
+async fn repeated_announcements_cause_one_fetch() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     // The rate is one request per minute, and the subscription has used the first.
@@ -61,7 +61,7 @@ async fn what_is_announced_again_and_again_is_fetched_once() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_fetched_is_asked_for_with_all_there_is() {
+async fn a_failed_fetch_of_announced_data_subscribes_again() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn who_is_silent_is_asked_whether_it_is_there_and_is_believed_for_ten_minutes() {
+async fn a_silent_producer_is_checked_and_trusted_for_ten_minutes() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -34,7 +34,7 @@ async fn who_is_silent_is_asked_whether_it_is_there_and_is_believed_for_ten_minu
 }
 
 #[tokio::test]
-async fn who_has_started_again_or_is_not_well_when_it_is_asked_is_subscribed_to_anew() {
+async fn a_restarted_or_failing_producer_is_subscribed_to_again() {
     let unwell = xml("<CheckStatusResponse><Status>false</Status></CheckStatusResponse>");
     for answer in [status_of("2026-11-21T09:00:00Z"), unwell] {
         let agreed = AGREED
@@ -58,7 +58,7 @@ async fn who_has_started_again_or_is_not_well_when_it_is_asked_is_subscribed_to_
 }
 
 #[tokio::test]
-async fn who_does_not_know_the_question_is_not_asked_it_again() {
+async fn check_status_is_not_repeated_if_unsupported() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, _) = subscribed(&upstream, &clock).await;
@@ -78,7 +78,7 @@ async fn who_does_not_know_the_question_is_not_asked_it_again() {
 }
 
 #[tokio::test]
-async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is() {
+async fn a_terminated_subscription_is_renewed_with_all_data() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -102,7 +102,7 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
 }
 
 #[tokio::test]
-async fn the_end_of_one_of_several_services_is_heard_whenever_it_comes() {
+async fn the_end_of_one_service_is_noticed_at_any_time() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let services = vec![SiriService::Timetables, SiriService::Vehicles, SiriService::Situations];
@@ -137,7 +137,7 @@ async fn the_end_of_one_of_several_services_is_heard_whenever_it_comes() {
 }
 
 #[tokio::test]
-async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
+async fn an_accepting_but_failing_producer_is_retried_with_backoff() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -162,7 +162,7 @@ async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
 }
 
 #[tokio::test]
-async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over() {
+async fn messages_from_the_producer_postpone_the_check() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -179,7 +179,7 @@ async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over
 }
 
 #[tokio::test]
-async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
+async fn the_end_of_another_subscription_changes_nothing() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -196,7 +196,7 @@ async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_anew() {
+async fn a_silent_subscription_fails_and_is_requested_again() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -215,7 +215,7 @@ async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_an
 }
 
 #[tokio::test]
-async fn a_renewal_that_fails_is_tried_again_after_a_while() {
+async fn a_failed_renewal_is_retried_after_a_delay() {
     let until_when = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(240);
     let answer = AGREED.replace(
         "<Status>true</Status>",

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
+async fn deliveries_need_no_polls_and_the_subscription_ends_with_the_server() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
     let asked = upstream.requests().remove(0);
@@ -42,7 +42,7 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
+async fn an_unreadable_delivery_keeps_the_data_and_requests_all_again() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -76,7 +76,7 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
 }
 
 #[tokio::test]
-async fn the_first_deliveries_are_parts_and_so_is_what_is_told_of_them() {
+async fn the_first_deliveries_are_reported_as_partial() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -99,7 +99,7 @@ async fn the_first_deliveries_are_parts_and_so_is_what_is_told_of_them() {
 }
 
 #[tokio::test]
-async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
+async fn earlier_data_stay_until_a_new_subscription_is_complete() {
     let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
@@ -136,7 +136,7 @@ async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
 }
 
 #[tokio::test]
-async fn a_heartbeat_says_that_what_is_known_still_holds() {
+async fn a_heartbeat_confirms_the_data() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -159,7 +159,7 @@ async fn a_heartbeat_says_that_what_is_known_still_holds() {
 }
 
 #[tokio::test]
-async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
+async fn accepted_parts_are_delivered_if_a_part_is_refused() {
     let answer = AGREED.replace(
         "</SubscriptionResponse>",
         "<ResponseStatus><SubscriptionRef>lineside-siri-vm</SubscriptionRef><Status>false</Status>\
@@ -182,7 +182,7 @@ async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
 }
 
 #[tokio::test]
-async fn a_subscribed_vehicle_does_not_take_back_what_the_timetable_tells() {
+async fn a_vehicle_delivery_does_not_undo_a_cancellation() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let services = vec![SiriService::Timetables, SiriService::Vehicles];
     let feed = subscriber(&upstream.url("/siri"), services);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
+async fn data_that_a_producer_repeats_contain_no_secret() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
     let asked = upstream.requests().remove(0);
@@ -34,7 +34,7 @@ async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
 }
 
 #[tokio::test]
-async fn a_refusal_does_not_tell_who_was_refused() {
+async fn a_refusal_does_not_show_the_requestor() {
     let refused = "<SubscriptionResponse><ResponseStatus><Status>false</Status><ErrorCondition>\
                    <AccessNotAllowedError><ErrorText>hunter2 is not known here</ErrorText>\
                    </AccessNotAllowedError></ErrorCondition></ResponseStatus></SubscriptionResponse>";
@@ -49,7 +49,7 @@ async fn a_refusal_does_not_tell_who_was_refused() {
 }
 
 #[tokio::test]
-async fn the_key_is_hidden_whatever_was_asked_last() {
+async fn the_inbox_key_is_redacted_after_any_request() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
@@ -75,7 +75,7 @@ async fn the_key_is_hidden_whatever_was_asked_last() {
 }
 
 #[tokio::test]
-async fn who_is_asked_no_more_is_told_so_and_has_no_way_in_any_more() {
+async fn a_replaced_producer_is_unsubscribed_and_loses_access() {
     let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&first, &clock()).await;
@@ -100,7 +100,7 @@ async fn who_is_asked_no_more_is_told_so_and_has_no_way_in_any_more() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_is_refused_is_told_without_its_key() {
+async fn a_refused_subscription_is_reported_without_its_key() {
     let refused = AGREED.replace(
         "<Status>true</Status>",
         "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you, hunter2, at \

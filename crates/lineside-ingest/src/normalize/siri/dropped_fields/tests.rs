@@ -162,7 +162,7 @@ fn ways() -> Vec<(Vec<String>, String)> {
 }
 
 #[test]
-fn an_element_more_changes_what_comes_out_or_the_losses() {
+fn an_additional_element_changes_the_output_or_the_report() {
     let mut silent = Vec::new();
     for delivery in SMALL {
         let without = small(delivery);
@@ -196,7 +196,7 @@ fn remove(node: &mut Node, way: &[String]) -> bool {
 }
 
 #[test]
-fn an_element_that_is_read_and_not_thought_of_is_lost() {
+fn an_unlisted_element_is_counted_as_dropped() {
     for place in [
         EnclosingElement::Journey,
         EnclosingElement::Call,
@@ -212,7 +212,7 @@ fn an_element_that_is_read_and_not_thought_of_is_lost() {
 }
 
 #[test]
-fn what_says_the_same_as_nothing_is_no_loss() {
+fn an_element_with_its_default_value_is_not_dropped() {
     let journey = "<LineRef>L</LineRef><VehicleJourneyRef>J</VehicleJourneyRef>\
                    <Cancellation>false</Cancellation><InPanic>false</InPanic>";
     let delivery = format!(

@@ -31,7 +31,7 @@ fn starts(at: &str) -> String {
 }
 
 #[test]
-fn an_extra_journey_starts_when_its_origin_is_left_in_the_schedules_zone() {
+fn an_extra_journey_starts_at_its_local_origin_departure() {
     let off = "<Cancellation>true</Cancellation>";
     for (inside, date, time) in [
         (starts("2026-11-21T09:05:00Z"), Some("20261121"), Some("10:05:00")),
@@ -47,7 +47,7 @@ fn an_extra_journey_starts_when_its_origin_is_left_in_the_schedules_zone() {
 }
 
 #[test]
-fn the_numbers_of_an_extra_journeys_calls_are_kept_where_they_rise() {
+fn orders_of_an_extra_journey_are_kept_if_they_increase() {
     let sequences = |orders: &[u32]| -> Vec<Option<u32>> {
         extra("", orders).1.stop_time_update.iter().map(|call| call.stop_sequence).collect()
     };

@@ -40,7 +40,7 @@ const A: &str = "<DataSource>A</DataSource>";
 const B: &str = "<DataSource>B</DataSource>";
 
 #[test]
-fn journeys_of_two_producers_with_one_name_are_two() {
+fn journeys_of_two_producers_with_one_id_are_distinct() {
     let both = pairs(&[("journey:7:20261121", "7"), ("journey:B:7:20261121", "B:7")]);
     assert_eq!(named(&timetables(&[of(A, "7", "S"), of(B, "7", "T")])), both);
     // The order does not matter.
@@ -52,7 +52,7 @@ fn journeys_of_two_producers_with_one_name_are_two() {
 }
 
 #[test]
-fn one_producer_has_the_ids_that_it_gives() {
+fn ids_of_a_single_producer_are_unchanged() {
     let alone = |journeys: &[String]| -> Vec<String> {
         named(&timetables(journeys)).into_iter().map(|(_, trip)| trip).collect()
     };
@@ -69,7 +69,7 @@ fn one_producer_has_the_ids_that_it_gives() {
 }
 
 #[test]
-fn journeys_of_one_name_are_two_where_anything_tells_them_apart() {
+fn journeys_with_one_id_are_distinct_if_any_mark_differs() {
     let operator = |name: &str| of(&format!("<OperatorRef>{name}</OperatorRef>"), "7", "S");
     let line = |line: &str| of("", "7", "S").replace(">L<", &format!(">{line}<"));
     let frame = |frame: &str| of("", "7", "S").replace("2026-11-21", frame);
@@ -97,7 +97,7 @@ fn journeys_of_one_name_are_two_where_anything_tells_them_apart() {
 }
 
 #[test]
-fn journeys_without_a_name_are_two_as_well() {
+fn journeys_without_an_id_are_distinct_too() {
     let nameless = |source: &str| {
         let journey = of(source, "7", "S");
         let (before, rest) = journey.split_once("<FramedVehicleJourneyRef>").unwrap();
@@ -115,7 +115,7 @@ fn journeys_without_a_name_are_two_as_well() {
 }
 
 #[test]
-fn who_delivers_tells_the_journeys_of_one_message_apart() {
+fn the_producer_ref_distinguishes_journeys_of_one_message() {
     let delivery = |producer: &str| {
         format!(
             "<ServiceDelivery><ProducerRef>{producer}</ProducerRef>{}</ServiceDelivery>",
@@ -138,7 +138,7 @@ fn who_delivers_tells_the_journeys_of_one_message_apart() {
 }
 
 #[test]
-fn names_that_the_schedule_has_cut_short_are_told_apart_by_what_was_cut() {
+fn shortened_netex_ids_are_distinguished_by_their_codespace() {
     let both = [of("", "A:SJ:7", "S"), of("", "B:SJ:7", "T")];
     let out = normalized(&timetables(&both), &SiriIds::Netex);
     let trips = out.entities.iter().map(|it| it.trip_ref().unwrap().0.trip_id);
@@ -146,7 +146,7 @@ fn names_that_the_schedule_has_cut_short_are_told_apart_by_what_was_cut() {
 }
 
 #[test]
-fn a_vehicle_runs_the_trip_of_its_producer() {
+fn a_vehicle_refers_to_the_trip_of_its_producer() {
     let vehicle = |source: &str| {
         format!(
             "<VehicleActivity><MonitoredVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\

@@ -72,7 +72,7 @@ fn sequences(delivery: &str) -> Vec<Option<u32>> {
 }
 
 #[test]
-fn the_call_is_told_that_is_meant() {
+fn stop_sequences_are_found_by_time_number_and_neighbours() {
     let order = |order: u8| format!("<Order>{order}</Order>");
     let visit = |number: u8| format!("<VisitNumber>{number}</VisitNumber>");
     let unnamed = "<DatedVehicleJourneyRef>T</DatedVehicleJourneyRef>";
@@ -101,7 +101,7 @@ fn the_call_is_told_that_is_meant() {
 }
 
 #[test]
-fn other_trips_are_told_by_their_stops_alone() {
+fn trips_that_visit_each_stop_once_get_no_sequences() {
     let round = [call(1, &aimed(0)), call(2, &aimed(5))];
     assert_eq!(sequences(&estimated(FRAMED, &round)), [Some(10), Some(20)]);
     let other = FRAMED.replace(">T<", ">E<");
@@ -112,7 +112,7 @@ fn other_trips_are_told_by_their_stops_alone() {
 }
 
 #[test]
-fn visits_and_vehicles_say_it_too() {
+fn visits_and_vehicles_get_stop_sequences() {
     let delivery = format!(
         "<StopMonitoringDelivery><MonitoredStopVisit><MonitoringRef>1</MonitoringRef>\
          <MonitoredVehicleJourney><LineRef>L</LineRef>{FRAMED}<MonitoredCall>\
@@ -144,7 +144,7 @@ fn visits_and_vehicles_say_it_too() {
 }
 
 #[test]
-fn a_number_is_lost_because_no_schedule_is_there() {
+fn order_is_reported_as_dropped_with_the_reason() {
     let delivery = estimated(FRAMED, &[call(1, "<VisitNumber>2</VisitNumber><Order>4</Order>")]);
     let message = message(&delivery);
     let why = |schedule: Option<&Timetable>| {

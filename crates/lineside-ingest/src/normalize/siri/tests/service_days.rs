@@ -75,7 +75,7 @@ fn taken(message: &SiriMessage) -> (lineside_formats::gtfs_rt::proto::FeedEntity
 
 /// 22 November 2026 is a Sunday.
 #[test]
-fn planned_times_say_the_service_day_where_the_date_is_that_of_the_calendar() {
+fn planned_times_correct_a_calendar_date_to_the_service_day() {
     const SATURDAY: &str = "20261121";
     const SUNDAY: &str = "20261122";
     let at_ten_past = call("S", "2026-11-22T00:10:00");

@@ -5,7 +5,7 @@ use lineside_formats::gtfs_rt::proto::alert::SeverityLevel;
 use super::*;
 
 #[test]
-fn situations_of_several_participants_may_have_one_number() {
+fn situations_of_several_participants_may_share_a_number() {
     let situation = |participant: &str| {
         format!(
             "<PtSituationElement><ParticipantRef>{participant}</ParticipantRef>\
@@ -34,7 +34,7 @@ fn situation(inside: &str) -> SiriEntity {
 }
 
 #[test]
-fn a_situation_keeps_its_time_severity_languages_and_what_it_affects() {
+fn a_situation_keeps_its_time_severity_languages_and_scope() {
     let it = situation(
         "<ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime>\
          <EndTime>2026-11-21T18:00:00Z</EndTime></ValidityPeriod>\
@@ -83,7 +83,7 @@ fn networks(inside: &str) -> Vec<(Option<String>, Option<i32>)> {
 }
 
 #[test]
-fn all_lines_of_a_network_are_those_of_its_operators_of_its_kind_or_all() {
+fn all_lines_of_a_network_map_to_operators_modes_or_all() {
     let network = |inside: &str| networks(&format!("<AffectedNetwork>{inside}</AffectedNetwork>"));
     let operator = "<AffectedOperator><OperatorRef>A</OperatorRef></AffectedOperator>";
     let (rail, all) = ("<VehicleMode>rail</VehicleMode>", "<AllLines/>");
@@ -130,7 +130,7 @@ fn a_line_may_be_affected_in_one_direction() {
 }
 
 #[test]
-fn a_closed_situation_is_over() {
+fn a_closed_situation_has_ended() {
     let it = situation(
         "<VersionedAtTime>2026-11-21T10:00:00Z</VersionedAtTime><Progress>closed</Progress>\
          <ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime></ValidityPeriod>",
@@ -142,7 +142,7 @@ fn a_closed_situation_is_over() {
 }
 
 #[test]
-fn many_texts_are_told_in_a_moment_and_each_once() {
+fn many_texts_are_joined_quickly_and_each_once() {
     let texts: String = (0..200_000).map(|n| format!("<Detail>{n}</Detail>")).collect();
     let alert = situation(&format!("{texts}{texts}")).entity.alert.unwrap();
     let text = &alert.description_text.unwrap().translation[0].text;
@@ -154,7 +154,7 @@ fn many_texts_are_told_in_a_moment_and_each_once() {
 }
 
 #[test]
-fn what_a_situation_affects_beyond_what_an_alert_holds_is_counted() {
+fn informed_entities_beyond_the_limit_are_counted() {
     let stop =
         |n| format!("<AffectedStopPoint><StopPointRef>{n}</StopPointRef></AffectedStopPoint>");
     let stops: String = (0..1_005).map(stop).collect();

@@ -125,7 +125,7 @@ fn take_whole(held: &mut EntityStore, deliveries: &str) {
 }
 
 #[test]
-fn a_whole_answer_replaces_the_one_before_when_its_last_page_is_there() {
+fn a_full_answer_replaces_the_previous_one_after_its_last_page() {
     let mut held = EntityStore::default();
     let of = |ids: &str| {
         timetables(&[ids.chars().map(|id| journey(&id.to_string(), "")).collect::<String>()])
@@ -141,7 +141,7 @@ fn a_whole_answer_replaces_the_one_before_when_its_last_page_is_there() {
 }
 
 #[test]
-fn what_a_message_says_twice_holds_once_and_is_replaced_by_what_is_said_next() {
+fn a_repeated_journey_is_stored_once_and_replaced_later() {
     let mut held = EntityStore::default();
     take(
         &mut held,
@@ -153,7 +153,7 @@ fn what_a_message_says_twice_holds_once_and_is_replaced_by_what_is_said_next() {
 }
 
 #[test]
-fn journeys_without_names_are_told_apart_by_what_stays_the_same_of_them() {
+fn unnamed_journeys_are_identified_by_their_stable_fields() {
     let unnamed = |destination: &str, minute| {
         format!(
             "<EstimatedVehicleJourney><LineRef>L</LineRef><DestinationRef>{destination}\
@@ -170,7 +170,7 @@ fn journeys_without_names_are_told_apart_by_what_stays_the_same_of_them() {
 }
 
 #[test]
-fn what_nobody_takes_back_is_over_some_time() {
+fn an_entity_that_is_never_cancelled_expires() {
     let day_ends = NOON + 12 * HOUR;
     let undated = "<EstimatedVehicleJourney><LineRef>L</LineRef><DatedVehicleJourneyRef>U\
                    </DatedVehicleJourneyRef></EstimatedVehicleJourney>";
@@ -188,7 +188,7 @@ fn what_nobody_takes_back_is_over_some_time() {
 }
 
 #[test]
-fn stop_visits_never_replace_the_estimated_timetable_of_their_journey() {
+fn stop_visits_never_replace_an_estimated_timetable() {
     let mut held = EntityStore::default();
     let timetable = timetables(&[journey("J", &expected("far", 40))]);
     take(&mut held, &timetable);
@@ -202,7 +202,7 @@ fn stop_visits_never_replace_the_estimated_timetable_of_their_journey() {
 }
 
 #[test]
-fn visits_of_a_journey_are_put_together_and_those_of_an_answer_before_are_not() {
+fn visits_are_merged_within_an_answer_only() {
     let mut held = EntityStore::default();
     take(&mut held, &visits(&visit("1", "A", "A", 10, 30)));
     take(&mut held, &visits(&visit("2", "B", "B", 20, 40)));
@@ -212,7 +212,7 @@ fn visits_of_a_journey_are_put_together_and_those_of_an_answer_before_are_not() 
 }
 
 #[test]
-fn a_visit_is_taken_back_by_its_name_and_its_own_call_goes() {
+fn cancelling_a_visit_by_id_removes_its_call() {
     let mut held = EntityStore::default();
     // The monitored stop has platforms, and the journey calls at one of them.
     take(&mut held, &visits(&(visit("1", "A", "A2", 10, 30) + &visit("2", "B", "B1", 20, 40))));
@@ -225,7 +225,7 @@ fn a_visit_is_taken_back_by_its_name_and_its_own_call_goes() {
 }
 
 #[test]
-fn a_visit_without_a_name_is_taken_back_by_its_stop_and_nothing_else_of_the_journey() {
+fn cancelling_an_unnamed_visit_by_stop_removes_its_call_only() {
     let mut held = EntityStore::default();
     take(&mut held, &timetables(&[journey("other", "")]));
     take(&mut held, &visits(&(visit("", "A", "A2", 10, 30) + &visit("", "B", "B1", 20, 40))));
@@ -250,7 +250,7 @@ fn a_journey_may_call_twice_at_a_stop() {
 }
 
 #[test]
-fn a_vehicle_is_taken_back_by_whatever_names_it() {
+fn a_vehicle_can_be_cancelled_by_each_of_its_references() {
     let activity = |vehicle: &str, trip: &str| {
         format!(
             "<VehicleActivity><MonitoredVehicleJourney><FramedVehicleJourneyRef>{}\
@@ -279,7 +279,7 @@ fn a_vehicle_is_taken_back_by_whatever_names_it() {
 }
 
 #[test]
-fn of_vehicles_with_one_name_the_one_on_the_journey_is_taken_back() {
+fn of_vehicles_with_one_id_the_one_on_the_journey_is_cancelled() {
     let activity = |producer: &str, trip: &str| {
         format!(
             "<VehicleActivity><ItemIdentifier>one</ItemIdentifier><MonitoredVehicleJourney>\
@@ -312,7 +312,7 @@ fn of_vehicles_with_one_name_the_one_on_the_journey_is_taken_back() {
 }
 
 #[test]
-fn what_is_told_of_a_trip_is_found_by_its_day() {
+fn entities_of_a_trip_are_found_by_service_day() {
     let dated = |date: &str| {
         format!(
             "<EstimatedVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\
@@ -337,7 +337,7 @@ fn what_is_told_of_a_trip_is_found_by_its_day() {
 
 /// Removing an entity must not depend on the number of others: with a linear search this would take minutes.
 #[test]
-fn very_many_days_of_one_journey_go_as_they_came() {
+fn removing_many_days_of_a_journey_is_fast() {
     let dated = |n: u32| {
         let (year, month, day) = (1000 + n / 336, n / 28 % 12 + 1, n % 28 + 1);
         format!(
@@ -358,7 +358,7 @@ fn very_many_days_of_one_journey_go_as_they_came() {
 }
 
 #[test]
-fn journeys_of_two_producers_in_two_deliveries_are_two() {
+fn journeys_of_two_producers_in_two_deliveries_are_distinct() {
     let mut held = EntityStore::default();
     let of = |source: &str, stop: &str| {
         let inside = format!("<DataSource>{source}</DataSource>{}", expected(stop, 10));
@@ -387,7 +387,7 @@ fn journeys_of_two_producers_in_two_deliveries_are_two() {
 }
 
 #[test]
-fn journeys_keep_the_names_that_they_have_whatever_comes_beside_them() {
+fn journeys_keep_their_ids_when_others_arrive() {
     let of = |operator: &str, line: &str, name: &str| {
         let inside = format!("<OperatorRef>{operator}</OperatorRef>{}", expected("S", 10));
         journey(name, &inside).replace(">L<", &format!(">{line}<"))
@@ -408,7 +408,7 @@ fn journeys_keep_the_names_that_they_have_whatever_comes_beside_them() {
 }
 
 #[test]
-fn a_unique_name_is_that_of_one_journey_whoever_runs_it_next() {
+fn a_unique_id_is_one_journey_even_if_its_operator_changes() {
     let of = |operator: &str, minute: u8| {
         let inside = format!("<OperatorRef>{operator}</OperatorRef>{}", expected("S", minute));
         journey("X:ServiceJourney:7", &inside)

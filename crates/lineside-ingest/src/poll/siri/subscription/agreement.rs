@@ -124,7 +124,7 @@ mod tests {
                            </ErrorCondition>";
 
     #[test]
-    fn an_agreement_is_told_from_a_refusal() {
+    fn an_agreement_and_a_refusal_are_distinguished() {
         assert_eq!(
             response(&["<Status>true</Status>"], "").unwrap(),
             SubscriptionAgreement::default()
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_agreed_to_counts_where_a_part_is_refused() {
+    fn the_accepted_parts_count_if_a_part_is_refused() {
         let until = |at: &str| format!("<Status>true</Status><ValidUntil>{at}</ValidUntil>");
         let (later, sooner) = (until("2026-11-21T14:00:00Z"), until("2026-11-21T13:00:00Z"));
         let started = "<ServiceStartedTime>2026-11-20T08:00:00Z</ServiceStartedTime>";

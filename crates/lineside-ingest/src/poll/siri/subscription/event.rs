@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_from_news() {
+    fn notifications_are_distinguished_from_deliveries() {
         assert_eq!(beat("<Status>true</Status>"), Some(SubscriptionEvent::Alive(None)));
         assert_eq!(beat("<Status>false</Status>"), Some(SubscriptionEvent::Over));
         let started = "<ServiceStartedTime>2026-11-21T13:00:00Z</ServiceStartedTime>";
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_whether_a_producer_is_there_and_since_when() {
+    fn a_check_status_answer_has_the_status_and_start_time() {
         let check = |inside: &str| {
             let status = format!("<CheckStatusResponse>{inside}</CheckStatusResponse>");
             SubscriptionEvent::from_check_status(&message(&status))

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_producer_has_restarted_when_it_says_another_start_than_before() {
+    fn a_changed_start_time_means_that_the_producer_restarted() {
         // The producer's clock may be hours ahead of ours.
         let mut told =
             agreed(SubscriptionAgreement { started: at(5), ..SubscriptionAgreement::default() });
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscription_is_renewed_after_half_of_its_time() {
+    fn a_subscription_is_renewed_after_half_of_its_validity() {
         for (valid_until, expected) in [
             (None, 12 * 3_600),
             (at(2), 3_600),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_what_it_agrees_to_is_asked_ever_more_rarely() {
+    fn a_producer_that_ends_subscriptions_is_retried_with_backoff() {
         let mut subscription = SiriSubscription::default();
         let mut waits = Vec::new();
         for _ in 0..9 {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_told_a_while_after_the_first_delivery() {
+    fn a_full_refresh_is_complete_some_time_after_the_first_delivery() {
         let mut first = agreed(SubscriptionAgreement::default());
         assert_eq!(first.check_caught_up(99 * SECOND), None);
         first.record_delivery(100 * SECOND);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_is_asked_whether_it_is_there_and_believed_for_a_while() {
+    fn a_silent_producer_is_checked_and_trusted_for_a_limited_time() {
         let mut quiet = agreed(SubscriptionAgreement::default());
         let at = |seconds: u32| SECOND * (1 + seconds);
         assert_eq!(quiet.next_request_wait(at(0)), Some(CHECK_AFTER));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_answer_whether_it_is_there_is_silent_when_it_was_before() {
+    fn an_unanswered_check_makes_the_producer_silent_sooner() {
         let at = |seconds: u32| SECOND * (1 + seconds);
         let mut gone = agreed(SubscriptionAgreement::default());
         assert_eq!(
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_is_fetched_before_anything_else_unless_nobody_is_there() {
+    fn announced_data_are_fetched_first_unless_the_producer_is_silent() {
         let mut told = agreed(SubscriptionAgreement::default());
         told.supply.is_due = true;
         assert_eq!(told.next_request_wait(2 * SECOND), Some(Duration::ZERO));

@@ -133,7 +133,7 @@ mod tests {
     use crate::{config::FeedId, poll::siri::requests::tests::golden, source::SourceLocation};
 
     #[test]
-    fn a_request_for_a_subscription_is_as_the_schema_has_it() {
+    fn a_subscription_request_follows_the_schema() {
         for service in SiriService::ALL {
             let url = SourceLocation::parse("https://a.example/siri").unwrap();
             let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_subscribes_is_the_server_and_who_asks_is_whom_the_producer_knows() {
+    fn the_requestor_is_the_configured_one_or_the_server() {
         let source = SiriSource {
             requestor_ref: Some(crate::source::Secret::new("hunter2")),
             ..SiriSource::default()
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_subscribes_to_all_services_at_the_inbox() {
+    fn one_request_subscribes_to_all_services() {
         let url = SourceLocation::parse("https://a.example/siri").unwrap();
         let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
         let source = SiriSource {
