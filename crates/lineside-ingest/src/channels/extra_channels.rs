@@ -11,6 +11,6 @@ pub struct ExtraChannels(pub Arc<dyn StateSource>);
 
 impl fmt::Debug for ExtraChannels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Beside")
+        f.write_str("ExtraChannels")
     }
 }

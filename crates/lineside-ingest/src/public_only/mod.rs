@@ -186,7 +186,7 @@ impl AddressPolicy {
 
 impl fmt::Debug for AddressPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Judge")
+        f.write_str("AddressPolicy")
     }
 }
 
