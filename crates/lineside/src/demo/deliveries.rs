@@ -24,7 +24,7 @@ pub(super) async fn post_deliveries(
     let client = match client.redirect(reqwest::redirect::Policy::none()).build() {
         Ok(client) => client,
         Err(error) => {
-            tracing::error!(%error, "the city brings no news: there is nothing to send them with");
+            tracing::error!(%error, "the city's SIRI subscriptions receive nothing: the HTTP client cannot be created");
             return;
         }
     };
@@ -57,7 +57,7 @@ async fn send_delivery(client: reqwest::Client, origin: Arc<FeedOrigin>, deliver
         Err(error) => {
             // The address contains the consumer's key.
             let error = error.without_url();
-            tracing::debug!(%error, "a subscriber of the city did not take its news");
+            tracing::debug!(%error, "a subscriber of the city did not accept a delivery");
             false
         }
     };

@@ -148,7 +148,7 @@ fn render_page(app: &App, demo: &Demo, base: &str) -> Markup {
                 tbody { @for item in &items { (render_row(item, next_poll_in(app, item.feed))) } }
             }
         }
-        p { "From a program: " code { "curl -d 'feed=city-trips&fault=hang' " (base) (PATH) } }
+        p { "In a shell: " code { "curl -d 'feed=city-trips&fault=hang' " (base) (PATH) } }
     }
 }
 
@@ -178,7 +178,7 @@ fn render_row(item: &ProducerFault, next_poll: Option<Duration>) -> Markup {
                                 (fault_meaning(fault))
                             }
                         }
-                        option value=(SCRIPT) { "script: as given with --fault" }
+                        option value=(SCRIPT) { "script: follows --fault" }
                     }
                     " "
                     button.button type="submit" { "Apply" }
@@ -191,10 +191,10 @@ fn render_row(item: &ProducerFault, next_poll: Option<Duration>) -> Markup {
 /// Describes the effect of a fault on a client.
 fn fault_meaning(fault: FeedFault) -> &'static str {
     match fault {
-        FeedFault::Hang => "hang: accepts the connection and never answers",
-        FeedFault::Http500 => "500: answers 500 Internal Server Error",
+        FeedFault::Hang => "hang: accepts the connection and never responds",
+        FeedFault::Http500 => "500: responds with 500 Internal Server Error",
         FeedFault::Html => "html: sends a web page instead of data",
-        FeedFault::Truncate => "truncate: sends only a part of the body",
+        FeedFault::Truncate => "truncate: sends only part of the body",
         FeedFault::Empty => "empty: sends an empty body",
         FeedFault::Skew => "skew: sends old data",
         FeedFault::Ids => "ids: sends ids that are not in the schedule",

@@ -50,10 +50,10 @@ impl Demo {
 
     fn feed_config(&self, feed: CityFeed, what: &str) -> FeedConfig {
         let id = |feed: CityFeed| {
-            lineside_ingest::FeedId::new(feed.as_str()).expect("the city's feeds have plain names")
+            lineside_ingest::FeedId::new(feed.as_str()).expect("the city's feeds have valid ids")
         };
         let url = format!("http://{}/{}", self.address, feed.file_name());
-        let url = SourceLocation::parse(&url).expect("an address of this machine is an address");
+        let url = SourceLocation::parse(&url).expect("the address of the city's server is valid");
         let city = self.origin.city().city_name();
         let mut config = FeedConfig::new(id(feed), url);
         config.name = Some(format!("{city}: {what}"));

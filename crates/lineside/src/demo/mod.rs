@@ -92,7 +92,7 @@ pub async fn start_demo_with_clock(
     if let Some(feed) =
         plan.faulty_feeds().find(|feed| !feeds::demo_feed_ids(options.siri).contains(feed))
     {
-        anyhow::bail!("a fault of {}, which is there with --siri only", feed.as_str());
+        anyhow::bail!("--fault: the feed {} exists only with --siri", feed.as_str());
     }
     let city_options =
         CityOptions { vehicles: options.vehicles, ..CityOptions::with_start(clock.wall_time()) };
@@ -102,7 +102,7 @@ pub async fn start_demo_with_clock(
         let base_map = Bytes::from(city.base_map_geojson().to_string());
         (Arc::new(FeedOrigin::new(city, plan)), base_map)
     });
-    let (origin, base_map) = made.await.context("the city could not be built")?;
+    let (origin, base_map) = made.await.context("cannot generate the city")?;
     let (folder, temporary) = open_data_folder(options.data_dir)?;
     write_city_files(&folder, &origin, &clock, &base_map).await?;
     let demo = Demo::serve_city(origin, Arc::clone(&clock), options.siri, temporary).await?;
@@ -143,7 +143,10 @@ async fn write_city_files(
         std::fs::write(folder.join("base-map.geojson"), &base_map)?;
         Ok(())
     });
-    written.await.context("writing the city failed")?.context("cannot write to the data folder")
+    written
+        .await
+        .context("writing the city's files crashed")?
+        .context("cannot write to the data folder")
 }
 
 /// Returns a valid schedule of the city: the origin's reply, unless a fault is active at the start.
@@ -196,7 +199,7 @@ impl Demo {
         let serving = std::mem::take(&mut *self.serving.lock());
         for task in serving {
             if let Err(error) = task.await {
-                tracing::error!(%error, "the city's own server failed");
+                tracing::error!(%error, "the city's HTTP server crashed");
             }
         }
     }

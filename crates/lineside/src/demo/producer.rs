@@ -40,7 +40,8 @@ pub(super) async fn serve_feeds(
     shutdown: Shutdown,
 ) -> anyhow::Result<(SocketAddr, JoinHandle<()>)> {
     let any_port = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-    let listener = TcpListener::bind(any_port).await.context("no port for the city's feeds")?;
+    let listener =
+        TcpListener::bind(any_port).await.context("cannot open a port for the city's feeds")?;
     let address = listener.local_addr().context("the listener has no address")?;
     origin.set_base_url(&format!("http://{address}/"));
     let router = Router::new()

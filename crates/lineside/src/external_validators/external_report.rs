@@ -103,10 +103,10 @@ impl ExternalOutput {
         let read = match ParsedReport::from_json(output) {
             Ok(read) => read,
             Err(_) if str::from_utf8(output).is_err() => {
-                return Err("gave neither a report nor a text in UTF-8".to_owned());
+                return Err("returned neither a report nor UTF-8 text".to_owned());
             }
             Err(error) if output.trim_ascii_start().starts_with(b"{") && !error.is_data() => {
-                return Err(format!("gave a report that is no JSON: {error}"));
+                return Err(format!("returned a report that is not valid JSON: {error}"));
             }
             Err(_) => return Ok(text()),
         };
@@ -350,7 +350,7 @@ pub(super) mod tests {
         let ExternalOutput::Text { text, bytes } = text.body else { panic!("{text:?}") };
         assert!(text.starts_with("all is well, *** x") && text.len() <= TEXT_BYTES);
         assert_eq!(bytes, long.len() as u64);
-        assert!(interpret_output("", None, "").is_ok(), "to say nothing is fine");
+        assert!(interpret_output("", None, "").is_ok(), "an empty text is valid");
         let failed =
             interpret_output("{}", Some("ended with exit code 2"), "no memory\n").unwrap_err();
         assert_eq!(
@@ -368,7 +368,11 @@ pub(super) mod tests {
     #[test]
     fn a_report_that_was_cut_off_is_a_failure_and_an_odd_entry_only_less() {
         let cut = interpret_output(&REPORT[..120], None, "").unwrap_err();
-        assert!(cut.why.starts_with("gave a report that is no JSON: EOF"), "{}", cut.why);
+        assert!(
+            cut.why.starts_with("returned a report that is not valid JSON: EOF"),
+            "{}",
+            cut.why
+        );
         let judged = ValidatorOutput {
             output: Bytes::from_static(b"\xff\xfe\0"),
             fault: None,
@@ -378,7 +382,7 @@ pub(super) mod tests {
         let mush =
             interpret_run(Ok(judged), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
                 .unwrap_err();
-        assert!(mush.why.contains("nor a text in UTF-8"), "{}", mush.why);
+        assert!(mush.why.contains("nor UTF-8 text"), "{}", mush.why);
         let odd = REPORT.replace("\"totalNotices\": 2", "\"totalNotices\": \"many\"");
         assert_ne!(odd, REPORT);
         let odd = interpret_output(&odd, None, "").unwrap();
@@ -418,13 +422,13 @@ pub(super) mod tests {
             command: vec!["v".to_owned(), "--key=other".to_owned()],
             ..sample_program()
         };
-        assert_eq!(back.finished_version(&other), None, "another command is asked again");
+        assert_eq!(back.finished_version(&other), None, "a changed command runs again");
         assert!(!row.body.contains("hunter2"));
         let failed = FailedRun { at: 1, why: String::new(), said: String::new() };
         assert_eq!(
             ExternalReport { failed: Some(failed), ..back }.finished_version(&sample_program()),
             None,
-            "it is tried again"
+            "a failed run is retried"
         );
     }
 }

@@ -132,7 +132,7 @@ fn load_latest(store: &Store, feed: &FeedId, subject: &str) -> Option<ExternalRe
     match store.list_reports(feed, subject, 1) {
         Ok(rows) => rows.first().and_then(ExternalReport::from_row),
         Err(error) => {
-            tracing::warn!(%feed, %error, "what a validator said earlier cannot be read");
+            tracing::warn!(%feed, %error, "the stored report of an external validator cannot be read");
             None
         }
     }
@@ -166,7 +166,7 @@ async fn run_job(
 fn store_report(app: &App, feed: &FeedId, mut opinion: ExternalReport, now: UnixMillis) {
     if let Some(failed) = &opinion.failed {
         let name = &opinion.validator;
-        tracing::warn!(%feed, validator = %name, why = failed.why, "a validator failed");
+        tracing::warn!(%feed, validator = %name, why = failed.why, "an external validator failed");
     }
     let row = opinion.prepare_row(feed, now);
     if let Some((store, row)) = app.store().zip(row) {

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(
             told(&changes, 3_000),
             expected,
-            "a hiccup is not said; the worse waits for the quiet time"
+            "a short failure is not announced; a worse state waits for the quiet time"
         );
     }
 
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(told(&[31, 30, 8, 7, 2, 1, 0, -1, -2]), ["30", "7", "1", "over"]);
         assert_eq!(told(&[30, 200, 31]), ["30", ""], "a new version");
         assert_eq!(told(&[1, 20, 7, 1]), ["1", "30", "7", "1"]);
-        assert_eq!(told(&[-1, 3]), ["over", "7"], "it runs again");
+        assert_eq!(told(&[-1, 3]), ["over", "7"], "a new version after the expiry");
         assert_eq!(told(&[-1, 90]), ["over", ""]);
         assert_eq!(told(&[200, 300]), [""; 0]);
         for end in [

@@ -73,7 +73,7 @@ pub(crate) async fn watch_feeds(app: App) {
         watch = match tokio::task::spawn_blocking(look).await {
             Ok(watch) => watch,
             Err(error) => {
-                tracing::error!(%error, "notifications have stopped");
+                tracing::error!(%error, "notifications have stopped until the next start: a check crashed");
                 return;
             }
         };
@@ -134,7 +134,7 @@ impl FeedWatcher {
             let way = DeliveryMethod::new(&alert.target, number, config.smtp.as_ref(), user_agent);
             let target = match (known, way) {
                 (known, Err(error)) => {
-                    tracing::error!("alert[{number}] cannot be reached as it says: {error:#}");
+                    tracing::error!("alert[{number}]: the target cannot be set up: {error:#}");
                     known
                 }
                 (Some(known), Ok(way)) => {
@@ -166,7 +166,7 @@ impl FeedWatcher {
     /// command line add feeds too.
     fn warn_unknown_feeds(&self, number: usize, alert: &AlertConfig) {
         for id in alert.unknown_feed_ids(|id| self.app.ingest().find_feed(id).is_some()) {
-            tracing::warn!("alert[{number}].feeds: there is no feed {id:?}");
+            tracing::warn!("alert[{number}].feeds: feed {id:?} does not exist");
         }
     }
 
@@ -178,8 +178,10 @@ impl FeedWatcher {
             Ok(Ok(rows)) => {
                 rows.into_iter().for_each(|row| restore_announcement(&mut self.targets, row))
             }
-            Ok(Err(error)) => tracing::warn!(%error, "earlier notifications may be sent again"),
-            Err(error) => tracing::error!(%error, "reading earlier notifications failed"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "stored notifications cannot be read, and may be sent again")
+            }
+            Err(error) => tracing::error!(%error, "reading stored notifications crashed"),
         }
     }
 

@@ -68,7 +68,7 @@ impl MailSender {
     fn build_mail(&self, notifications: &[Notification]) -> Result<Message, lettre::error::Error> {
         let subject = match notifications {
             [only] => only.title.clone(),
-            many => format!("{} notifications about feeds", many.len()),
+            many => format!("{} feed notifications", many.len()),
         };
         let about = |notification: &Notification| {
             format!(

@@ -101,7 +101,7 @@ impl Notification {
     ) -> Notification {
         let state = status.state;
         let title = match state {
-            FeedState::Ok => format!("{} is well again", feed.name),
+            FeedState::Ok => format!("{} has recovered", feed.name),
             _ => format!("{} is {state}", feed.name),
         };
         Notification {
@@ -137,18 +137,16 @@ impl Notification {
         let name = &feed.name;
         let (title, reason) = match days_left {
             _ if runs_on => {
-                (format!("{name} runs on until {last}"), "a new version has come".to_owned())
+                (format!("{name} is extended to {last}"), "a new version was published".to_owned())
             }
             ..0 => (
-                format!("{name} has run out"),
-                format!("the last day of service was {last}: there are no departures any more"),
+                format!("{name} has expired"),
+                format!("the last day of service was {last}, so there are no more departures"),
             ),
-            0 => (format!("{name} runs out today"), format!("{last} is the last day of service")),
-            1 => {
-                (format!("{name} runs out tomorrow"), format!("the last day of service is {last}"))
-            }
+            0 => (format!("{name} expires today"), format!("the last day of service is {last}")),
+            1 => (format!("{name} expires tomorrow"), format!("the last day of service is {last}")),
             _ => (
-                format!("{name} runs out in {days_left} days"),
+                format!("{name} expires in {days_left} days"),
                 format!("the last day of service is {last}"),
             ),
         };
@@ -332,11 +330,11 @@ mod tests {
             Notification::for_expiry(about(), (last, days), 1, runs_on, at)
         };
         let title = |days| notification(days, false).title;
-        assert_eq!(title(30), "City runs out in 30 days");
-        assert_eq!(title(1), "City runs out tomorrow");
-        assert_eq!(title(0), "City runs out today");
-        assert_eq!(title(-3), "City has run out");
-        assert_eq!(notification(20, true).title, "City runs on until 2026-12-01");
+        assert_eq!(title(30), "City expires in 30 days");
+        assert_eq!(title(1), "City expires tomorrow");
+        assert_eq!(title(0), "City expires today");
+        assert_eq!(title(-3), "City has expired");
+        assert_eq!(notification(20, true).title, "City is extended to 2026-12-01");
     }
 
     #[test]
@@ -352,7 +350,11 @@ mod tests {
             Notification::for_findings(about(), &report, address, UnixMillis(0))
         };
         assert_eq!(said(&[("duplicate_key", Error, 2), ("unused_shape", Warning, 9)]), None);
-        assert_eq!(said(&[("duplicate_key", Error, 1)]), None, "there are fewer");
+        assert_eq!(
+            said(&[("duplicate_key", Error, 1)]),
+            None,
+            "the number of errors has decreased"
+        );
         let worse =
             said(&[("duplicate_key", Error, 5), ("missing_required_file", Error, 1)]).unwrap();
         assert_eq!(
@@ -380,7 +382,7 @@ mod tests {
             "City is failing: http_500: \"no\". http://h/feeds/city"
         );
         let later = Notification::for_state_change(about(), &status, FeedState::Ok, UnixMillis(99));
-        assert_eq!(later.id, notification.id, "the same news");
+        assert_eq!(later.id, notification.id, "the same notification");
     }
 
     #[test]
@@ -395,8 +397,8 @@ mod tests {
             let address = "http://h/r".to_owned();
             Notification::for_findings(about(), &report, address, UnixMillis(now)).unwrap().id
         };
-        assert_eq!(said(1, 2), said(1, 9), "the same look");
-        assert_ne!(said(1, 2), said(5, 6), "the version was here, was gone, and is here again");
+        assert_eq!(said(1, 2), said(1, 9), "the same report");
+        assert_ne!(said(1, 2), said(5, 6), "the version was replaced, and was published again");
         let ends = |version: u128, now: i64| {
             let end = (date(2026, 12, 1), 7);
             Notification::for_expiry(about(), end, version, false, UnixMillis(now)).id

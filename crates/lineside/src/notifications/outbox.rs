@@ -63,7 +63,8 @@ impl DeliveryMethod {
                 DeliveryTransport::Webhook(Box::new(way))
             }
             AlertTarget::Mail(to) => {
-                let smtp = smtp.ok_or_else(|| anyhow::anyhow!("there is no [smtp]"))?;
+                let smtp =
+                    smtp.ok_or_else(|| anyhow::anyhow!("the configuration has no [smtp]"))?;
                 DeliveryTransport::Mail(Box::new(MailSender::new(to.clone(), smtp)?))
             }
         };
@@ -329,7 +330,7 @@ impl Outbox {
         tracing::warn!(
             target = way.shown,
             why,
-            "notifications were not taken; tried again in {wait:?}"
+            "notifications were not delivered; retrying in {wait:?}"
         );
     }
 
@@ -343,7 +344,7 @@ impl Outbox {
             tracing::error!(
                 target = way.shown,
                 notification = pending.notification.title,
-                "given up after a day"
+                "a notification is dropped, because it was not delivered within a day"
             );
             self.store_row(NotificationRow { pending: None, ..pending.row });
         }
@@ -494,6 +495,6 @@ mod tests {
             let state = hook.outbox.state.lock();
             state.pending.values().next().and_then(|it| it.row.pending.clone())
         };
-        assert!(!row(&hook).unwrap().contains("E003"), "a restart does not tell it again");
+        assert!(!row(&hook).unwrap().contains("E003"), "a delivered error is not stored");
     }
 }

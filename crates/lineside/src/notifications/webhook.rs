@@ -96,7 +96,7 @@ impl WebhookSender {
             .filter(|letter| !letter.is_control())
             .take(REFUSAL_CHARS_MAX)
             .collect();
-        Err(format!("the answer was {status}: {said:?}"))
+        Err(format!("the response was {status}: {said:?}"))
     }
 }
 

@@ -31,5 +31,5 @@ pub(super) fn encode_removal(feed: &str, kind: &'static str, id: &str, why: &'st
 }
 
 fn encode_json(change: &impl Serialize) -> Bytes {
-    serde_json::to_vec(change).expect("figures and texts always serialize").into()
+    serde_json::to_vec(change).expect("numbers and text always serialize").into()
 }

@@ -132,7 +132,11 @@ mod tests {
         assert_eq!(by_minute, [(10, 2.0, 3.0), (11, 5.0, 5.0), (13, 7.0, 7.0)]);
         assert_eq!(values(history.steps_from(UnixMillis(0), 10)), [(10, 4.0, 7.0)]);
         assert_eq!(values(history.steps_from(UnixMillis(11 * MINUTE_MS), 1)).len(), 2);
-        assert_eq!(history.steps_from(UnixMillis(0), 1)[0].1[3], None, "no latency was measured");
+        assert_eq!(
+            history.steps_from(UnixMillis(0), 1)[0].1[3],
+            None,
+            "without requests there is no latency"
+        );
     }
 
     #[test]
@@ -144,6 +148,6 @@ mod tests {
         assert_eq!(history.minutes.len(), MINUTES_MAX);
         assert_eq!(history.oldest_time(), Some(UnixMillis(100 * MINUTE_MS)));
         add(&mut history, 50, 9);
-        assert_eq!(history.minutes.len(), MINUTES_MAX, "a clock that steps back adds no minute");
+        assert_eq!(history.minutes.len(), MINUTES_MAX, "a clock that is set back adds no minute");
     }
 }

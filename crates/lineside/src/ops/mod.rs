@@ -178,7 +178,7 @@ async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsColl
         collector
     };
     tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "a look at feeds and node broke off");
+        tracing::error!(%error, "collecting the data of the dashboard crashed");
         MetricsCollector::new()
     })
 }

@@ -21,8 +21,8 @@ fn apply(held: &mut Held, changes: &[Bytes]) {
         let key = format!("{} {} {}", change["feed"], change["kind"], change["id"]);
         match change["op"].as_str() {
             Some("upsert") => _ = held.insert(key, change["record"].clone()),
-            Some("remove") => assert!(held.remove(&key).is_some(), "{key} was not there"),
-            other => panic!("{other:?} is no change"),
+            Some("remove") => assert!(held.remove(&key).is_some(), "{key} was not known before"),
+            other => panic!("{other:?} is not a change"),
         }
     }
 }
@@ -94,7 +94,7 @@ fn what_stays_the_same_is_told_to_nobody() {
         sample(1),
     );
     assert_eq!(two.feed_changes(&one).len(), 0);
-    assert_eq!(two.node_changes(&one).len(), 1, "the sample alone");
+    assert_eq!(two.node_changes(&one).len(), 1, "only the sample");
 }
 
 #[test]

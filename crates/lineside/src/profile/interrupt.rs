@@ -3,7 +3,7 @@
 //! The kernel sends SIGPROF to the running thread after each interval of the process's processor time. The handler
 //! stays installed forever, because a signal may still be pending after the timer has stopped; then it does nothing.
 //! This file contains all unsafe code of the profiler.
-#![expect(unsafe_code, reason = "a signal handler, its timer and the registers it is given")]
+#![expect(unsafe_code, reason = "a signal handler, its timer and its registers")]
 
 use std::io::{self, IoSliceMut};
 use std::ops::Range;
@@ -41,14 +41,15 @@ pub(super) fn start(hertz: u32) -> io::Result<&'static SampleBuffer> {
     // Memory that is unreadable here is unreadable in a handler too.
     let here = 0_usize;
     StackReader::new().read_word(ptr::from_ref(&here).addr()).ok_or_else(|| {
-        io::Error::other("the system does not let the process read its own stack")
+        io::Error::other("the system does not allow the process to read its own stack")
     })?;
     if TEXT.get().is_none() {
         let found = find_text_segment(
             &fs::read_to_string("/proc/self/maps")?,
             &fs::read_link("/proc/self/exe")?,
         );
-        _ = TEXT.set(found.ok_or_else(|| io::Error::other("the program's own code is not found"))?);
+        _ = TEXT
+            .set(found.ok_or_else(|| io::Error::other("the code of the program is not mapped"))?);
     }
     let slots = SLOTS.get_or_init(SampleBuffer::new);
     slots.drain_samples(drop);

@@ -187,7 +187,8 @@ mod tests {
     }
 
     async fn recorded() -> SymbolizedProfile {
-        let seen = record_samples(LENGTH, UnixMillis(0)).await.expect("nothing else records here");
+        let seen =
+            record_samples(LENGTH, UnixMillis(0)).await.expect("no other recording is running");
         seen.symbolize()
     }
 
@@ -231,7 +232,7 @@ mod tests {
         drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
         drop(ActiveRecording::start_recording(LENGTH).expect("a place"));
         ENOUGH.store(true, Ordering::Relaxed);
-        assert!(seen, "a function that always runs was never found in its thread");
+        assert!(seen, "the busy function has no sample in its thread");
     }
 
     #[test]

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn what_was_not_looked_at_is_neither_gone_nor_new() {
         let found = [("E003", Severity::Error, 3)];
-        let (whole, words) = (report_with_findings("", &found), || "too much".to_owned());
+        let (whole, words) = (report_with_findings("", &found), || "too many changes".to_owned());
         let unfinished = ValidationReport {
             outcome: ReportOutcome::Unfinished { words: words() },
             ..report_with_findings("", &[])
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(
             ReportChanges::between_message_reports(&of_older, &whole),
             None,
-            "it may have had other rules"
+            "the other version may have had other rules"
         );
         assert_eq!(ReportChanges::between_message_reports(&whole, &of_older), None);
     }

@@ -286,7 +286,7 @@ pub(crate) fn load_summaries(store: &lineside_store::Store, feed: &FeedId, limit
             rows.into_iter().map(|row| (row.version, brief(&row.brief))).collect()
         }
         Err(error) => {
-            tracing::warn!(%feed, %error, "what reports come to cannot be read");
+            tracing::warn!(%feed, %error, "summaries of stored reports cannot be read");
             Briefs::new()
         }
     }
@@ -302,7 +302,7 @@ fn load_reports(
     match store.list_reports(feed, subject, limit) {
         Ok(rows) => rows.iter().filter_map(ValidationReport::from_row).collect(),
         Err(error) => {
-            tracing::warn!(%feed, %error, "earlier reports cannot be read");
+            tracing::warn!(%feed, %error, "stored reports cannot be read");
             Vec::new()
         }
     }

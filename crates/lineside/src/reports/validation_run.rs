@@ -30,7 +30,7 @@ use crate::timeout::{Stopwatch, run_within};
 /// Maximum number of stored findings of one code.
 const SAMPLES: usize = 100;
 /// The summary of the finding that the data is not a schedule.
-const UNREADABLE: &str = "The newest version cannot be read as a schedule. The one before it is served on, if there is one.";
+const UNREADABLE: &str = "The newest version cannot be read as a schedule. Lineside keeps serving the previous version, if any.";
 
 /// The input of a validation.
 struct ValidationTask {
@@ -75,14 +75,14 @@ pub(super) async fn validate_version(
     let progress = Arc::new(CheckProgress::default());
     let watch = Stopwatch::start();
     let words = match spawn_validation(task, permit, Arc::clone(&progress), watch) {
-        Err(error) => format!("there was no thread for it: {error}"),
+        Err(error) => format!("its thread could not be started: {error}"),
         Ok(done) => match run_within(limits.timeout, done).await {
             Some(Ok(report)) => return Some(report),
-            Some(Err(_)) => "our validator broke off".to_owned(),
+            Some(Err(_)) => "the validator crashed".to_owned(),
             None => {
                 progress.cancel_check();
                 let limit = format_duration(limits.timeout);
-                format!("it took longer than {limit}, which is validation.timeout")
+                format!("it took longer than validation.timeout ({limit})")
             }
         },
     };
@@ -294,7 +294,7 @@ mod tests {
         progress.cancel_check();
         let done = spawn_validation(task(&bytes), permit, progress, Stopwatch::start()).unwrap();
         let report = done.await.unwrap();
-        assert!(!matches!(report.outcome, ReportOutcome::Whole), "it was stopped");
+        assert!(!matches!(report.outcome, ReportOutcome::Whole), "the validation was cancelled");
         assert_eq!(queue.stats().running, 0);
         queue.finish_job(&feed, None);
         let (feed, (), _permit) = queue.start_next_job().unwrap();

@@ -176,7 +176,7 @@ async fn run_validation(
 /// Compares a report with the previous one, stores it, and publishes it.
 async fn finish_report(app: &App, feed: &FeedId, mut report: ValidationReport) {
     for fault in &report.faults {
-        tracing::error!(%feed, rule = fault.rule, "a rule broke off: {}", fault.message);
+        tracing::error!(%feed, rule = fault.rule, "a rule crashed: {}", fault.message);
     }
     if report.is_conclusive() {
         let before = find_previous_report(app, feed, &report).await;
@@ -237,9 +237,9 @@ mod tests {
             }
             report
         };
-        assert!(!is_comparable(&refused("a"), &now), "nobody was served that");
+        assert!(!is_comparable(&refused("a"), &now), "that version was never served");
         assert!(is_comparable(&now, &refused("a")));
         let of_older = ValidationReport { validator: "0".to_owned(), ..test_report("a", &[]) };
-        assert!(!is_comparable(&of_older, &now), "more rules are no more errors");
+        assert!(!is_comparable(&of_older, &now), "a newer validator may have more rules");
     }
 }

@@ -342,7 +342,7 @@ mod tests {
         let scheduled = ["AFA25GEN-H093-Weekday-00_038100_H..N55R"];
         assert_eq!(causes_of_unknown(&own, &scheduled, 2), ["own_trip_ids"]);
         assert_eq!(causes_of_unknown(&["101777", "101778"], &["101691"], 2), ["other_version"]);
-        assert!(causes_of_unknown(&own, &scheduled, 0).is_empty(), "nothing else was compared");
+        assert!(causes_of_unknown(&own, &scheduled, 0).is_empty(), "no other ids were compared");
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(
             find_trip_causes(&FeedMatches::default(), &all_known, service, TODAY, false),
             [],
-            "an ended timetable that still matches explains nothing"
+            "an expired timetable that still matches is not the cause"
         );
     }
 

@@ -94,7 +94,7 @@ fn read_bounded_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the report is too large"));
     }
     Ok(bytes)
 }

@@ -46,7 +46,7 @@ const FILES_PER_ADDRESS_MAX: usize = 2;
 /// Maximum number of failure reasons in memory, each until it expires.
 const FAILED_MAX: usize = 1_000;
 /// The reason why a slow upload was aborted.
-const TOO_SLOW: &str = "it came too slowly while others waited; try again later";
+const TOO_SLOW: &str = "the upload was too slow while others waited; try again later";
 /// Number of characters of a link: 256 bits in base 64.
 const LINK_CHARS: usize = 43;
 /// Number of attempts to delete the uploaded files, while a killed program is still about to end.
@@ -176,7 +176,7 @@ impl UploadService {
     pub(crate) fn open(data_dir: Option<&Path>) -> anyhow::Result<Arc<Self>> {
         let opened =
             std::env::current_exe().and_then(|program| Self::with_program(data_dir, program));
-        opened.context("cannot keep reports for visitors")
+        opened.context("cannot open the folder for reports on uploads")
     }
 
     fn with_program(data_dir: Option<&Path>, program: PathBuf) -> io::Result<Arc<Self>> {
@@ -220,7 +220,7 @@ impl UploadService {
             }
             sleep_for(CLEARING_PAUSE).await;
         }
-        tracing::warn!("the next start deletes the uploaded files");
+        tracing::warn!("uploaded files could not be deleted: the next start deletes them");
     }
 
     fn delete_files(&self) -> io::Result<()> {
@@ -425,7 +425,7 @@ mod tests {
         let desk = desk();
         let take = |n: usize| desk.reserve_slot(address(n as u8));
         let coming: Vec<UploadSlot> = (0..COMING_MAX).map(|n| take(n).unwrap()).collect();
-        assert_eq!(take(100).unwrap_err(), UploadLimit::All, "each may take a moment to begin");
+        assert_eq!(take(100).unwrap_err(), UploadLimit::All, "each upload has time to start");
         for job in desk.jobs.lock().all.values_mut() {
             job.since = UnixMillis(job.since.0 - 60_000);
         }
@@ -443,7 +443,7 @@ mod tests {
             newcomer.arrival.add_bytes(60 << 20);
             newcomers.push(newcomer);
         }
-        assert_eq!(take(110).unwrap_err(), UploadLimit::All, "the others are fast enough");
+        assert_eq!(take(110).unwrap_err(), UploadLimit::All, "the other uploads are fast enough");
     }
 
     #[test]
@@ -454,7 +454,7 @@ mod tests {
         let here = 100..100 + PLACES_MAX as u8;
         let here: Vec<UploadSlot> = here.map(|n| desk.reserve_slot(address(n)).unwrap()).collect();
         assert!(here.iter().all(|place| desk.queue_upload(&place.link).is_ok()));
-        assert!(desk.queue_upload(&here[0].link).is_ok(), "it has one");
+        assert!(desk.queue_upload(&here[0].link).is_ok(), "it already has a slot");
         assert_eq!(desk.queue_upload(&slow[0].link), Err(UploadLimit::All));
         assert_eq!(desk.reserve_slot(address(200)).unwrap_err(), UploadLimit::All);
         drop(here);
@@ -470,7 +470,7 @@ mod tests {
         let _others = [of("2001:db8:1:3::1").unwrap(), of("::ffff:203.0.113.7").unwrap()];
         let _more = of("203.0.113.7").unwrap();
         assert_eq!(of("::ffff:203.0.113.7").unwrap_err(), UploadLimit::Address);
-        assert!(of("::ffff:203.0.113.8").is_ok(), "two of the fourth version are two");
+        assert!(of("::ffff:203.0.113.8").is_ok(), "IPv4 addresses count separately");
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl UploadFolders {
             *state = FolderState::In(OwnedFolder::create()?);
         }
         let FolderState::In(own) = &*state else {
-            return Err(io::Error::other("the server stops"));
+            return Err(io::Error::other("the server is stopping"));
         };
         let room = private_builder("").tempdir_in(own.path())?;
         let file = File::create_new(room.path().join(FILE))?;
@@ -137,7 +137,7 @@ pub(crate) fn delete_orphans() {
     let temporary = std::env::temp_dir();
     if let Err(error) = delete_orphans_in(&temporary) {
         let temporary = temporary.display();
-        tracing::warn!(%error, "uploaded files of an earlier server may be in {temporary}");
+        tracing::warn!(%error, "{temporary} may still have uploaded files of an earlier server");
     }
 }
 
@@ -156,7 +156,7 @@ fn delete_orphans_in(temporary: &Path) -> io::Result<()> {
             && is_orphaned(&path)
             && let Err(error) = delete_folder(&path)
         {
-            tracing::warn!(%error, "{} is left of an earlier server", path.display());
+            tracing::warn!(%error, "{} of an earlier server could not be deleted", path.display());
         }
     }
     Ok(())

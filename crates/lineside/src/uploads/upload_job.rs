@@ -82,8 +82,9 @@ async fn store_report(
     });
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     written.map_err(|error| {
-        tracing::error!(%error, "a visitor's report cannot be kept");
-        "the report could not be kept: that is this server's fault and not your file's".to_owned()
+        tracing::error!(%error, "the report on an upload cannot be stored");
+        "the report could not be stored: this is an error of the server, not of your file"
+            .to_owned()
     })
 }
 
@@ -101,7 +102,8 @@ async fn create_report(
             (arrival.receive_or_abort(fetching).await.ok_or(TOO_SLOW)??, name)
         }
     };
-    desk.queue_upload(link).map_err(|_| "as many files wait here as may at once".to_owned())?;
+    desk.queue_upload(link)
+        .map_err(|_| "the queue for uploads is full; try again later".to_owned())?;
     let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
     desk.set_stage(link, UploadStage::Running);
     let program = ExternalProgram {
@@ -119,8 +121,8 @@ async fn create_report(
         (Ok(report), _) => Ok(report),
         (Err(_), Err(not)) => Err(failure_message(&not.why, &not.said, &name, rules.memory)),
         (Err(error), Ok(_)) => {
-            tracing::error!(%error, "a visitor's report cannot be read");
-            Err("its report could not be read: that is this server's fault and not your file's"
+            tracing::error!(%error, "the report on an upload cannot be read");
+            Err("its report could not be read: this is an error of the server, not of your file"
                 .to_owned())
         }
     }
@@ -149,7 +151,7 @@ fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
             let memory = format_size(memory);
             format!("looking at it takes more memory than uploads.memory allows, which is {memory}")
         }
-        None => format!("looking at it broke off: it {why}"),
+        None => format!("the validator {why}"),
     }
 }
 
@@ -164,8 +166,8 @@ async fn download_url(
     let readying =
         tokio::task::spawn_blocking(move || at.create_folder()).await.map_err(io::Error::other);
     let (folder, file) = readying.and_then(|room| room).map_err(|error| {
-        tracing::error!(%error, "a visitor's file cannot be taken");
-        "this server has no room for the file at the moment".to_owned()
+        tracing::error!(%error, "the folder for an upload cannot be created");
+        "this server has no space for the file right now".to_owned()
     })?;
     let id = FeedId::new("visitor").map_err(|error| error.to_string())?;
     let location = SourceLocation::parse(url.as_str()).map_err(|error| error.to_string())?;
@@ -226,20 +228,20 @@ mod tests {
         let script = r#"for it; do case "$it" in --output=*) folder="${it#--output=}";; esac; done
             mkdir "$folder"
             echo '{"summary": {"input": "a.xml"}, "notices": []}' > "$folder/report.json"
-            echo '{"notices": [{"sampleNotices": [{"validator": "netex", "message": "it broke"}]}]}' > "$folder/system_errors.json"
+            echo '{"notices": [{"sampleNotices": [{"validator": "netex", "message": "it failed"}]}]}' > "$folder/system_errors.json"
             echo '{"outline": [], "places": {}}' > "$folder/places.json"
             echo '[]' > "$folder/unread.json"
             exit 3"#;
         let found = looked_at(script, &config::UploadsConfig::default()).await;
         let Some(UploadStatus::Done(report)) = found else {
-            panic!("it stands otherwise: {found:?}")
+            panic!("unexpected status: {found:?}")
         };
         let read = ParsedReport::from_json(&report).unwrap();
         assert_eq!(read.input, "a.xml");
-        assert_eq!(read.faults, [("netex".to_owned(), "it broke".to_owned())]);
+        assert_eq!(read.faults, [("netex".to_owned(), "it failed".to_owned())]);
         let nothing = looked_at("echo done", &config::UploadsConfig::default()).await;
         assert!(
-            matches!(&nothing, Some(UploadStatus::Failed { why, .. }) if why.contains("this server's fault")),
+            matches!(&nothing, Some(UploadStatus::Failed { why, .. }) if why.contains("error of the server")),
             "{nothing:?}"
         );
     }
@@ -263,7 +265,7 @@ mod tests {
         let arrival = Arc::clone(&place.arrival);
         validate_upload(Arc::clone(&desk), link.clone(), brought, arrival, rules.clone()).await;
         let Some(UploadStatus::Failed { why, .. }) = desk.upload_status(&link, &rules) else {
-            panic!("it stands otherwise: {:?}", desk.upload_status(&link, &rules));
+            panic!("unexpected status: {:?}", desk.upload_status(&link, &rules));
         };
         assert!(why.contains("did not end within 1s"), "{why}");
         while at.exists() {
@@ -319,9 +321,9 @@ mod tests {
 
     #[test]
     fn what_is_told_of_a_file_without_report_names_no_place_of_ours() {
-        let said = "lineside: gtfs.zip: this is no zip\n";
+        let said = "lineside: gtfs.zip: this is not a zip\n";
         let told = |why: &str, said: &str, name: &str| failure_message(why, said, name, 4 << 30);
-        assert_eq!(told("ended with exit code 3", said, "gtfs.zip"), "this is no zip");
+        assert_eq!(told("ended with exit code 3", said, "gtfs.zip"), "this is not a zip");
         let said =
             "lineside: gtfs.zip: it would take about 9GiB of memory, and --memory allows 4GiB\n";
         let bound = told("ended with exit code 3", said, "gtfs.zip");
@@ -330,7 +332,7 @@ mod tests {
             told("was killed by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
         assert!(bound.contains("uploads.memory allows, which is 4GiB"), "{bound}");
         let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
-        assert_eq!(broken, "looking at it broke off: it did not end within 120s and was stopped");
+        assert_eq!(broken, "the validator did not end within 120s and was stopped");
         let other = told("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");
         assert!(!other.contains("/tmp"), "{other}");
     }

@@ -154,12 +154,12 @@ mod tests {
         for n in 0..REPORTS_MAX + 5 {
             fs::write(kept.report_path(&format!("r{n}")), b"{}").unwrap();
         }
-        fs::write(folder.path().join("of somebody else"), b"").unwrap();
+        fs::write(folder.path().join("of another user"), b"").unwrap();
         kept.write_report("last", b"{}", UnixMillis(0), KEEP).unwrap();
         let left = fs::read_dir(folder.path()).unwrap().count();
         assert!(left <= REPORTS_MAX + 1, "{left}");
         assert!(
-            kept.report_path("last").exists() && folder.path().join("of somebody else").exists()
+            kept.report_path("last").exists() && folder.path().join("of another user").exists()
         );
     }
 }

@@ -286,7 +286,7 @@ async fn a_mailbox_gets_one_mail_about_all_that_failed_together() {
     for words in [
         "From: Lineside <lineside@example.org>",
         "To: control@example.org",
-        "Subject: 2 notifications about feeds",
+        "Subject: 2 feed notifications",
         "Auto-Submitted: auto-generated",
         "city is failing",
         "city-2 is failing",

@@ -28,7 +28,7 @@ pub(crate) fn render_page(recorded: &SymbolizedProfile) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(embedded_policy());
-                title { "Lineside: where the time goes" }
+                title { "Lineside: CPU profile" }
                 style { (PreEscaped(BODY_STYLE)) (PreEscaped(STYLE)) }
             }
             body {
@@ -52,11 +52,11 @@ pub(crate) fn render_section(recorded: &SymbolizedProfile) -> Markup {
 fn render_content(recorded: &SymbolizedProfile) -> Markup {
     let samples = recorded.sample_count();
     html! {
-        h1 { "Where the time goes" }
+        h1 { "CPU profile" }
         (render_facts(recorded))
         @if samples < SAMPLES_MIN {
             p.note {
-                "Too few samples for a graph: the server was nearly idle. Record for longer, or while it is under load."
+                "Too few samples for a graph, because the server was nearly idle. Record for longer, or under load."
             }
         } @else {
             div #bar hidden {
@@ -105,7 +105,7 @@ fn render_facts(recorded: &SymbolizedProfile) -> Markup {
         p {
             (recorded.sample_count()) @if recorded.sample_count() == 1 { " sample in " } @else { " samples in " } (format!("{:.1}", recorded.length.as_secs_f64())) " s from "
             (began.strftime("%Y-%m-%d %H:%M:%S UTC")) ", " (recorded.hertz)
-            " for each second that a thread had a processor. Waiting time isn’t sampled."
+            " per second of CPU time of a thread. Waiting time isn’t sampled."
             @if recorded.lost > 0 {
                 " " (recorded.lost) " more samples were dropped."
             }

@@ -80,7 +80,7 @@ mod tests {
     fn a_state_of_half_an_hour_to_an_hour_stands_for_the_time_before() {
         assert_eq!(compared(&[0]), "0");
         assert_eq!(compared(&[0, 1, 29]), "0");
-        assert_eq!(compared(&[0, 30, 59]), "0", "there is none of half an hour but the first");
+        assert_eq!(compared(&[0, 30, 59]), "0", "only the first report covers half an hour");
         assert_eq!(compared(&[0, 30, 60]), "30");
         assert_eq!(compared(&[0, 31, 61, 89, 90]), "31");
         assert_eq!(compared(&[0, 31, 61, 89, 91]), "61");

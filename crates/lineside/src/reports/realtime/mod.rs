@@ -168,7 +168,7 @@ impl MessageFindings {
     /// Records a check.
     fn record_check(&mut self, latest: LatestCheck) {
         for error in &latest.errors {
-            tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
+            tracing::error!(rule = error.rule, "a rule crashed: {}", error.message);
         }
         self.is_other |=
             self.presence.add_message(&latest.notices, latest.at.0, !latest.is_cut_short);
@@ -549,7 +549,7 @@ mod tests {
         }
         // A new time is stored even if the reason stays the same.
         let expected = [(0, true), (10_000, true), (10_000, false), (20_000, true), (15_000, true)];
-        assert_eq!(told, expected, "the last one came after the clock was set back");
+        assert_eq!(told, expected, "the last message arrived after the clock was set back");
     }
 
     #[test]
@@ -567,20 +567,20 @@ mod tests {
     #[test]
     fn others_are_held_only_against_what_a_feed_says_now() {
         let (place, minutes) = (FeedMessages::default(), Duration::from_secs(300));
-        assert!(place.fresh_message(1_000).is_none(), "it has said nothing");
+        assert!(place.fresh_message(1_000).is_none(), "the feed had no message yet");
         let of_trips =
             |header| message(header, "\"trip_update\": {\"trip\": {\"trip_id\": \"T\"}}");
         place.hold_for(of_trips(1_000), 1_010, minutes);
         assert!(place.fresh_message(1_300).is_some());
-        assert!(place.fresh_message(1_301).is_none(), "its source has failed since");
+        assert!(place.fresh_message(1_301).is_none(), "the source has failed since then");
         place.hold_for(of_trips(1_000), 2_000, minutes);
-        assert!(place.fresh_message(2_000).is_none(), "it was old when it came");
+        assert!(place.fresh_message(2_000).is_none(), "the message was stale on arrival");
         place.hold_for(of_trips(9_000), 2_000, minutes);
         assert!(
             place.fresh_message(2_300).is_some() && place.fresh_message(2_301).is_none(),
-            "its clock is ahead"
+            "its clock is fast"
         );
         place.hold_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
-        assert!(place.fresh_message(9_999).is_some(), "alerts hold until they are taken back");
+        assert!(place.fresh_message(9_999).is_some(), "alerts apply until they are removed");
     }
 }

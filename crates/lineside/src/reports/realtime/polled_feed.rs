@@ -58,7 +58,7 @@ pub(super) async fn wait_until_some<T>(
         if let Some(it) = is_there() {
             return it;
         }
-        assert!(patience.elapsed() < Duration::from_secs(60), "it never came");
+        assert!(patience.elapsed() < Duration::from_secs(60), "the value never appeared");
         clock.advance(Duration::from_millis(20));
         sleep_for(Duration::from_millis(2)).await;
     }

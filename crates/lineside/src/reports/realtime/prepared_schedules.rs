@@ -202,7 +202,7 @@ impl PreparedScheduleCache {
         };
         if let Err(error) = std::thread::Builder::new().name("prepare".to_owned()).spawn(work) {
             self.networks.lock().remove(network.id());
-            tracing::warn!(network = %network.id(), %error, "there was no thread to prepare its schedule");
+            tracing::warn!(network = %network.id(), %error, "the thread that prepares the schedule could not be started");
         }
         Ok(None)
     }
@@ -237,7 +237,7 @@ impl PreparedScheduleCache {
             }
         };
         if let Err(error) = std::thread::Builder::new().name("recall".to_owned()).spawn(work) {
-            tracing::warn!(%network, %error, "there was no thread to read earlier versions of its schedule");
+            tracing::warn!(%network, %error, "the thread that reads earlier versions of the schedule could not be started");
         }
     }
 
@@ -285,11 +285,11 @@ impl ScheduleZip {
 /// Returns the message of a preparation that timed out. If the network is gone, nothing reads it.
 fn timeout_message(limit: Duration) -> Arc<str> {
     let limit = format_duration(limit);
-    format!("its schedule took longer than {limit} to prepare, which is validation.timeout").into()
+    format!("preparing its schedule took longer than validation.timeout ({limit})").into()
 }
 
 fn unreadable_message(error: &Error) -> Arc<str> {
-    format!("its schedule cannot be read by the rules: {error}").into()
+    format!("its schedule cannot be read: {error}").into()
 }
 
 /// Prepares a schedule, which takes seconds for a large one; returns `None` if it is cancelled.
@@ -325,7 +325,7 @@ fn prepare_schedule(
             Ok(PreparedSchedule { name, timetable, notices })
         }
         Ok(Err(error)) => Err(unreadable_message(&error)),
-        Err(_) => Err("our validator broke off over its schedule".into()),
+        Err(_) => Err("the validator crashed on its schedule".into()),
     })
 }
 
@@ -392,9 +392,12 @@ mod tests {
         };
         shelf.networks.lock().insert(network.id().clone(), before);
         assert!(shelf.get(&network, &limits).unwrap().is_none());
-        assert!(stop.is_cancelled(), "nobody waits for that version any more");
+        assert!(stop.is_cancelled(), "the preparation of a replaced version is cancelled");
         let of_before = |it: &NetworkSchedule| it.version == "before";
-        assert!(!shelf.networks.lock().values().any(of_before), "nor is it remembered as too long");
+        assert!(
+            !shelf.networks.lock().values().any(of_before),
+            "a cancelled preparation has no timeout message"
+        );
         drop(busy);
         let schedule = wait_until_some(&clock, || shelf.get(&network, &limits).unwrap()).await;
         assert_eq!(schedule.timetable.trip_ids().len(), 2);

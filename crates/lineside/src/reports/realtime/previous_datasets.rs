@@ -45,7 +45,7 @@ pub(super) fn list_stored_versions(
     let versions = match store.list_versions(feed, 0, EARLIER_MAX + 2) {
         Ok(versions) => versions,
         Err(error) => {
-            tracing::warn!(%feed, %error, "earlier versions of its schedule cannot be read");
+            tracing::warn!(%feed, %error, "earlier versions of the schedule cannot be read");
             return Vec::new();
         }
     };
@@ -71,7 +71,7 @@ pub(super) fn read_versions(
         Ok(read) => Some(read),
         Err(words) => {
             let StoredVersion { name, .. } = version;
-            tracing::warn!(%network, version = %name, "an earlier version of its schedule cannot be asked: {words}");
+            tracing::warn!(%network, version = %name, "the trip ids of an earlier version of the schedule cannot be read: {words}");
             None
         }
     });
@@ -81,7 +81,7 @@ pub(super) fn read_versions(
 impl StoredVersion {
     /// Reads the trip ids, if that takes at most `memory` bytes; else returns the reason.
     pub(super) fn read_trip_ids(&self, memory: u64, stop: &CancelToken) -> Result<Earlier, String> {
-        let is_too_much = || "that would take more memory than validation.memory allows".to_owned();
+        let is_too_much = || "it would take more memory than validation.memory allows".to_owned();
         if self.size > memory {
             return Err(is_too_much());
         }
@@ -94,7 +94,7 @@ impl StoredVersion {
             return Err(is_too_much());
         }
         let trips = catch_unwind(AssertUnwindSafe(|| decode_trip_ids(bytes, memory, stop)));
-        let trips = trips.map_err(|_| "our validator broke off over it".to_owned())?;
+        let trips = trips.map_err(|_| "the validator crashed".to_owned())?;
         let trips = match trips {
             Ok(Some(trips)) => trips,
             // Cancelled, which differs from a version without trips.
@@ -108,7 +108,7 @@ impl StoredVersion {
 
 /// Returns the message of a cancelled read.
 fn cancelled_message() -> String {
-    "it took too long, or nobody waits".to_owned()
+    "it took too long, or its network was removed".to_owned()
 }
 
 /// Decodes the trip ids of a schedule in GTFS or NeTEx, within `memory` bytes; `None` if it is cancelled.
@@ -159,7 +159,7 @@ impl TableWriter for TripIdTables {
 
     fn check_cancelled(&mut self) -> Result<(), Error> {
         match self.stop.is_cancelled() {
-            true => Err(Error::new(ErrorKind::Io, "reading was stopped")),
+            true => Err(Error::new(ErrorKind::Io, "reading was cancelled")),
             false => Ok(()),
         }
     }
@@ -205,7 +205,7 @@ mod tests {
             assert!(read.unwrap_err().contains("memory"), "{memory}");
         }
         assert!(
-            kept(&folder, "b", b"PK, but no zip")
+            kept(&folder, "b", b"PK, not a zip")
                 .read_trip_ids(1 << 20, &CancelToken::default())
                 .is_err()
         );

@@ -73,7 +73,7 @@ fn spawn_system_checks(app: &App) -> JoinHandle<()> {
 /// Catches and logs a panic, so that the following systems are still checked.
 fn run_catching_panic(feed: &FeedId, look: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(look)).is_err() {
-        tracing::error!(%feed, "the look at the system broke off");
+        tracing::error!(%feed, "the check of the GBFS system crashed");
     }
 }
 
@@ -258,7 +258,7 @@ mod tests {
         ] {
             assert_eq!(is_recent(told_at, now), is_so, "{told_at}");
         }
-        assert!(!is_recent(0, 5), "it told of none");
+        assert!(!is_recent(0, 5), "it never had trips");
     }
 
     #[test]

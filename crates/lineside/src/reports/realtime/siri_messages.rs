@@ -250,6 +250,6 @@ mod tests {
         };
         assert!(is_whole(&[Page, Whole], false) && is_whole(&[Changes], false));
         assert!(!is_whole(&[Changes], true), "the first minute of a subscription");
-        assert!(!is_whole(&[Page], false), "no more pages came");
+        assert!(!is_whole(&[Page], false), "the last page is missing");
     }
 }

@@ -64,7 +64,7 @@ impl FeedMessages {
         let mut found = Notices::new(SAMPLES);
         let subject = MessageSubject::new(message, timetable, now).with_scope(scope);
         for error in validate_age(&subject, &mut found) {
-            tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
+            tracing::error!(rule = error.rule, "a rule crashed: {}", error.message);
         }
         let mut look = self.look.lock();
         let is_it = |it: &&mut LatestCheck| it.refusal.is_none() && it.at == looked;
@@ -181,7 +181,7 @@ mod tests {
             place.check_age(asked, UnixMillis(at));
         };
         judge(MADE + 60, UnixMillis(0), 60_000);
-        assert_eq!(codes(), ["E026 1"], "that is not old");
+        assert_eq!(codes(), ["E026 1"], "a message of one minute is not old");
         for n in 1..=3 {
             let looked = place.look.lock().latest.as_ref().unwrap().at;
             assert!(!stands("W008") && !stands("stale_vehicle"));
@@ -190,12 +190,15 @@ mod tests {
             assert_eq!(place.look.lock().latest.as_ref().unwrap().at.0, 100_000 * n);
         }
         judge(MADE, UnixMillis(0), 500_000);
-        assert_eq!(codes().len(), 3, "another message has come meanwhile");
+        assert_eq!(codes().len(), 3, "another message has arrived meanwhile");
         assert!(stands("W008") && stands("stale_vehicle"));
-        assert!(!stands("E026"), "it was found in one message only");
+        assert!(!stands("E026"), "only one message had it");
         let presence = place.look.lock().presence.clone();
         assert_eq!((presence.messages, presence.again), (1, 4));
-        assert!(presence.codes.values().all(|seen| seen.messages == 1), "there was only one");
+        assert!(
+            presence.codes.values().all(|seen| seen.messages == 1),
+            "there was only one message"
+        );
     }
 
     #[tokio::test]
@@ -248,7 +251,7 @@ mod tests {
         assert_eq!(count_confirmations(&said(&[("same", 2), ("new", 7), ("not_modified", 3)])), 5);
         let (place, at) = (FeedMessages::default(), UnixMillis(1_000_000));
         let (status, later) = (said(&[("same", 9)]), at + AGAIN_AFTER);
-        assert!(!place.is_recheck_due(&status, later), "nothing was looked at");
+        assert!(!place.is_recheck_due(&status, later), "no message was checked yet");
         place.look.lock().judged =
             Some(AgeCheck::for_status(at, &said(&[("same", 8)]), RuleScope::default()));
         assert!(!place.is_recheck_due(&status, later - Duration::from_millis(1)));
