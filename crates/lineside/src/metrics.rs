@@ -121,14 +121,14 @@ pub(crate) fn encode_metrics(app: &App, form: ExpositionFormat) -> Bytes {
         }
         ExpositionFormat::Messages => {
             let messages = prometheus_protobuf::encode_to_vec(&registry);
-            messages.expect("writing to memory does not fail").into()
+            messages.expect("writing to memory cannot fail").into()
         }
     }
 }
 
 fn encode_open_metrics(registry: &Registry) -> String {
     let mut text = String::new();
-    text::encode(&mut text, registry).expect("writing to memory does not fail");
+    text::encode(&mut text, registry).expect("writing to memory cannot fail");
     text
 }
 
@@ -139,7 +139,7 @@ fn build_registry(app: &App) -> Registry {
     register_admission(&mut registry, app.admission());
     let subscriptions: Gauge = Gauge::default();
     subscriptions.set(i64::try_from(app.siri_subscriptions().count_active()).unwrap_or(i64::MAX));
-    registry.register("siri_subscriptions", "Subscriptions to SIRI", subscriptions);
+    registry.register("siri_subscriptions", "Active SIRI subscriptions", subscriptions);
     register_hub(&mut registry, &app.hub().metrics());
     register_uploads(&mut registry, app);
     register_latencies(&mut registry, app);
@@ -170,12 +170,12 @@ fn register_http(registry: &mut Registry, metrics: &HttpMetrics) {
             requests.get_or_create(&StatusLabel { status }).inc_by(n);
         }
     }
-    registry.register("http_requests", "Requests answered, by class of status", requests);
+    registry.register("http_requests", "HTTP responses, by status class", requests);
     let times = EndpointFamily::ALL.into_iter().zip(&metrics.request_times);
     let times = times.map(|(addresses, times)| {
         (EndpointLabel { addresses: addresses.label_value() }, times.snapshot())
     });
-    let help = "From a request until the head of its answer, by family of addresses";
+    let help = "Time from a request to the head of its response, by endpoint family";
     registry.register(
         "http_request_seconds",
         help,
@@ -191,13 +191,9 @@ fn register_partitions(registry: &mut Registry, app: &App) {
         let n = partitions.closed_count(why) + app.metrics().closed[why as usize].get();
         closed.get_or_create(&ReasonLabel { reason: why.metric_label() }).inc_by(n);
     }
-    registry.register("wire_closed", "Sessions that ended, by reason", closed);
+    registry.register("wire_closed", "Closed sessions, by reason", closed);
     let gauges = [
-        (
-            "wire_connections",
-            "Connections of sessions, except HTTP/2",
-            partitions.connection_count(),
-        ),
+        ("wire_connections", "Session connections, except HTTP/2", partitions.connection_count()),
         (
             "wire_pending_connections",
             "Connections in the mailboxes of those who will own them",
@@ -214,34 +210,34 @@ fn register_partitions(registry: &mut Registry, app: &App) {
         gauge.set(value);
         registry.register(name, help, gauge);
     }
-    let help = "Times that a socket accepted less than there was to send";
+    let help = "Writes that were blocked by a full socket buffer";
     registry.register("wire_blocked", help, counter_with_value(partitions.blocked_count()));
 }
 
 fn register_admission(registry: &mut Registry, admission: &AdmissionControl) {
     let open: Gauge = Gauge::default();
     open.set(i64::from(admission.open_connections()));
-    registry.register("http_connections", "Open connections", open);
+    registry.register("http_connections", "Open HTTP connections", open);
     let refused: Family<ReasonLabel, Counter> = Family::default();
     for (reason, count) in admission.refused_counts() {
         refused.get_or_create(&ReasonLabel { reason }).inc_by(count);
     }
     let unsent: Gauge = Gauge::default();
     unsent.set(i64::try_from(admission.unsent_budget().unsent_bytes()).unwrap_or(i64::MAX));
-    let help = "Bytes of unsent replies that were each made for one request";
+    let help = "Unsent bytes of replies that were generated for one request";
     registry.register("http_unsent_bytes", help, unsent);
     let shared: Gauge = Gauge::default();
     shared.set(i64::try_from(admission.unsent_budget().shared_bytes()).unwrap_or(i64::MAX));
-    let help = "Bytes of feeds' bodies that are no longer served and that clients have not read";
+    let help = "Unsent bytes of feed data that is no longer current";
     registry.register("http_unsent_shared_bytes", help, shared);
-    let help = "Connections and replies refused, by the limit that they met";
+    let help = "Refused connections and replies, by limit";
     registry.register("http_refused", help, refused);
 }
 
 fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
     let gauges = [
         ("wire_sessions", "Open sessions", hub.sessions),
-        ("hub_rooms", "Rooms with subscribers, or with some a moment ago", hub.rooms),
+        ("hub_rooms", "Rooms with current or recent subscribers", hub.rooms),
         ("hub_subscriptions", "Subscriptions of all open sessions", hub.subscriptions),
         ("hub_ring_bytes", "Bytes in the logs of all rooms", hub.ring_bytes),
         ("hub_state_bytes", "Bytes in the encoded states of all rooms", hub.state_bytes),
@@ -255,22 +251,22 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
     let counters = [
         (
             "wire_deliveries",
-            "State parts and publications handed to sessions",
+            "Publications and state parts delivered to sessions",
             hub.deliveries_total,
         ),
         ("hub_publications", "Publications appended to rooms", hub.publications_total),
-        ("hub_states_encoded", "States read and encoded for a room", hub.states_encoded_total),
-        ("hub_states_begun", "States begun for a subscriber", hub.states_begun_total),
-        ("hub_resumed", "Subscriptions that resumed at their position", hub.resumed_total),
-        ("hub_member_changes", "Published joins and leaves", hub.member_changes_total),
+        ("hub_states_encoded", "Encoded room states", hub.states_encoded_total),
+        ("hub_states_begun", "Full states started for a subscriber", hub.states_begun_total),
+        ("hub_resumed", "Subscriptions resumed from their position", hub.resumed_total),
+        ("hub_member_changes", "Published join and leave events", hub.member_changes_total),
         (
             "hub_member_changes_dropped",
-            "Joins and leaves that were not published because there were too many",
+            "Join and leave events dropped because there were too many",
             hub.member_changes_dropped_total,
         ),
         (
             "hub_refused_presence",
-            "Subscribers not counted as present because there were too many",
+            "Subscribers not counted as present because of the limit",
             hub.refused_presence_total,
         ),
         (
@@ -297,7 +293,7 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
     for (reason, value) in reasons {
         gaps.get_or_create(&ReasonLabel { reason }).inc_by(value);
     }
-    registry.register("hub_gaps", "States that replaced missed changes, by reason", gaps);
+    registry.register("hub_gaps", "Full states sent instead of missed changes, by reason", gaps);
 }
 
 fn register_settings(registry: &mut Registry, app: &App) {
@@ -309,14 +305,18 @@ fn register_settings(registry: &mut Registry, app: &App) {
     let state = app.settings().reload_state();
     let refused: Gauge = Gauge::default();
     refused.set(i64::from(state.refused.is_some()));
-    let help = "Whether the configuration file is invalid and an older one is in force";
+    let help = "1 while the configuration file is invalid and an older version applies";
     registry.register("config_refused", help, refused);
     let waiting: Gauge = Gauge::default();
     waiting.set(i64::try_from(state.waiting.len()).unwrap_or(i64::MAX));
-    registry.register("config_waiting_keys", "Keys that wait for the next start", waiting);
+    registry.register(
+        "config_waiting_keys",
+        "Changed configuration keys that need a restart",
+        waiting,
+    );
     let read = FloatGauge::default();
     read.set(state.read_at.0 as f64 / 1000.0);
-    let help = "When the configuration in force was loaded, Unix seconds";
+    let help = "Time when the current configuration was loaded, in Unix seconds";
     registry.register("config_read_time_seconds", help, read);
 }
 
@@ -328,22 +328,22 @@ fn register_uploads(registry: &mut Registry, app: &App) {
 }
 
 fn register_latencies(registry: &mut Registry, app: &App) {
-    let help = "From a publication until a session could send it";
+    let help = "Time from a publication until it was ready to send on a session";
     let delivery = LatencyHistograms::without_labels(app.hub().delivery_time_snapshot());
     registry.register("wire_delivery_seconds", help, delivery);
     let of = |stage: PollStage| {
         (StageLabel { stage: stage.name() }, app.ingest().stage_durations(stage))
     };
     let stages = LatencyHistograms::from_labeled(PollStage::ALL.map(of).into());
-    registry.register("ingest_stage_seconds", "Durations of the stages of polls", stages);
+    registry.register("ingest_stage_seconds", "Duration of each stage of a poll", stages);
 }
 
 fn register_message_checks(registry: &mut Registry, figures: reports::MessageCheckCounts) {
     let counters = [
-        ("validation_messages", "Messages of real time that were validated", figures.looked),
+        ("validation_messages", "Validated real-time messages", figures.looked),
         (
             "validation_messages_cut_short",
-            "Messages of real time for whose validation the time did not suffice",
+            "Real-time messages whose validation hit the time limit",
             figures.cut_short,
         ),
     ];
@@ -354,17 +354,17 @@ fn register_message_checks(registry: &mut Registry, figures: reports::MessageChe
 
 fn register_store(registry: &mut Registry, figures: StoreMetrics) {
     let counters = [
-        ("store_writes", "Polls, states and reports of feeds that were written", figures.written),
+        ("store_writes", "Polls, states and reports written to the store", figures.written),
         (
             "store_dropped",
             "Polls, states and reports of feeds that were not, and will not be",
             figures.lost,
         ),
-        ("store_failures", "Times that the file could not be written", figures.failures),
-        ("store_snapshots", "Last good bytes of feeds that were stored", figures.snapshots),
+        ("store_failures", "Failed writes to the database file", figures.failures),
+        ("store_snapshots", "Stored snapshots of last good bytes", figures.snapshots),
         (
             "store_snapshot_failures",
-            "Last good bytes of feeds that could not be kept",
+            "Snapshots of last good bytes that could not be stored",
             figures.snapshots_failed,
         ),
     ];
@@ -373,14 +373,18 @@ fn register_store(registry: &mut Registry, figures: StoreMetrics) {
     }
     let whole = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
     let gauges = [
-        ("store_failing", "1 while the file cannot be written", i64::from(figures.is_failing)),
-        ("store_bytes", "Size of the file", whole(figures.bytes)),
+        (
+            "store_failing",
+            "1 while the database file cannot be written",
+            i64::from(figures.is_failing),
+        ),
+        ("store_bytes", "Size of the database file", whole(figures.bytes)),
         (
             "store_snapshots_failing",
-            "1 while last good bytes cannot be kept",
+            "1 while snapshots of last good bytes cannot be stored",
             i64::from(figures.snapshots_failing),
         ),
-        ("store_blob_bytes", "Size of all stored bodies", whole(figures.blob_bytes)),
+        ("store_blob_bytes", "Size of all stored feed data", whole(figures.blob_bytes)),
     ];
     for (name, help, value) in gauges {
         let gauge: Gauge = Gauge::default();
@@ -391,16 +395,16 @@ fn register_store(registry: &mut Registry, figures: StoreMetrics) {
 
 fn register_notifications(registry: &mut Registry, counts: &notifications::NotificationCounts) {
     let counters = [
-        ("notifications_sent", "Notifications that targets have accepted", &counts.sent),
-        ("notifications_failures", "Attempts to send notifications that failed", &counts.failed),
-        ("notifications_lost", "Notifications that were dropped", &counts.lost),
+        ("notifications_sent", "Delivered notifications", &counts.sent),
+        ("notifications_failures", "Failed attempts to deliver notifications", &counts.failed),
+        ("notifications_lost", "Dropped notifications", &counts.lost),
     ];
     for (name, help, value) in counters {
         registry.register(name, help, counter_with_value(value.load(Ordering::Relaxed)));
     }
     let pending: Gauge = Gauge::default();
     pending.set(i64::try_from(counts.pending.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
-    registry.register("notifications_pending", "Notifications that wait to be delivered", pending);
+    registry.register("notifications_pending", "Notifications waiting for delivery", pending);
 }
 
 /// Returns the label of a poll's outcome. Statuses are labeled by their class, since a producer may send any status.
@@ -446,21 +450,21 @@ fn register_feeds(registry: &mut Registry, app: &App) {
         states.get_or_create(&labels).set(1);
     }
     registry.register("ingest_fetches", "Fetches, by feed and outcome", fetches);
-    let help = "Seconds since the feed last sent or confirmed good data";
+    let help = "Seconds since the feed last sent or confirmed valid data";
     registry.register("ingest_snapshot_age_seconds", help, ages);
     registry.register(
         "ingest_entities",
-        "Records, trips of a schedule, or files of a system, that are served",
+        "Served records, trips of a schedule, or files of a system",
         entities,
     );
-    registry.register("ingest_problems", "Problems of the served data", problems);
-    registry.register("ingest_bytes", "Bytes received in bodies", bytes);
+    registry.register("ingest_problems", "Problems in the served data", problems);
+    registry.register("ingest_bytes", "Bytes received in response bodies", bytes);
     let [requests, not_modified, out] = served;
-    registry.register("http_served", "Requests for a feed's data answered", requests);
-    let help = "Answers to clients that had the data already";
+    registry.register("http_served", "Answered requests for a feed's data", requests);
+    let help = "304 responses to requests for a feed's data";
     registry.register("http_served_not_modified", help, not_modified);
-    registry.register("http_served_bytes", "Bytes of the bodies of the other answers", out);
-    registry.register("ingest_feed_state", "The state of a feed", states);
+    registry.register("http_served_bytes", "Bytes sent in bodies of a feed's data", out);
+    registry.register("ingest_feed_state", "State of each feed", states);
 }
 
 /// Registers the ends of the feeds' timetables.
@@ -473,7 +477,7 @@ fn register_service_ends(registry: &mut Registry, app: &App) {
         let label = FeedLabel { feed: feed.config().id.as_str().to_owned() };
         ends.get_or_create(&label).set(end.unix_seconds());
     }
-    let help = "End of the timetable's last service day, in seconds since 1970";
+    let help = "End of the timetable's last service day, in Unix seconds";
     registry.register("ingest_service_end_timestamp_seconds", help, ends);
 }
 
@@ -487,9 +491,9 @@ fn register_inboxes(registry: &mut Registry, app: &App) {
         bytes.get_or_create(&label).set(inbox.pending_bytes().cast_signed());
         refused.get_or_create(&label).inc_by(inbox.refused_count());
     }
-    let help = "Bytes that producers are sending, that are queued, or are being read";
+    let help = "Bytes of deliveries that are being received, queued or read";
     registry.register("ingest_inbox_bytes", help, bytes);
-    let help = "Deliveries that were refused because the queue was full";
+    let help = "Deliveries refused because the queue was full";
     registry.register("ingest_inbox_refused", help, refused);
 }
 

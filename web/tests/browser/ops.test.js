@@ -433,7 +433,7 @@ describe("the door", () => {
       // A browser asks one address only once at a time.
       await other.getByLabel("Length of the profile").selectOption("30");
       await other.getByRole("button", { name: "Record a profile" }).click();
-      await other.locator("[role=alert]", { hasText: "Another recording is under way" }).waitFor();
+      await other.locator("[role=alert]", { hasText: "Another recording is running" }).waitFor();
       await clicked;
       await page.waitForURL("**/ops/profile?seconds=10", { timeout: 60_000 });
       assert.match(await page.locator(".flame p").first().innerText(), /samples? in/);

@@ -198,9 +198,10 @@ mod tests {
     #[test]
     fn an_address_gets_its_places_back() {
         let admission = admission(10, 1);
-        let first = admission.admit_client(address("192.0.2.7")).expect("the first is welcome");
+        let first =
+            admission.admit_client(address("192.0.2.7")).expect("the first client is admitted");
         assert!(admission.admit_client(address("192.0.2.7")).is_none());
-        assert!(admission.admit_client(address("192.0.2.8")).is_some(), "another is not its fault");
+        assert!(admission.admit_client(address("192.0.2.8")).is_some(), "the limit is per address");
         drop(first);
         assert!(admission.admit_client(address("192.0.2.7")).is_some());
         assert_eq!(admission.refused_counts()[..2], [("connections", 0), ("address", 1)]);
@@ -209,7 +210,8 @@ mod tests {
     #[test]
     fn a_network_of_ipv6_counts_as_one_address() {
         let admission = admission(10, 1);
-        let _place = admission.admit_client(address("2001:db8::1")).expect("the first is welcome");
+        let _place =
+            admission.admit_client(address("2001:db8::1")).expect("the first client is admitted");
         assert!(admission.admit_client(address("2001:db8::ffff:2")).is_none());
         assert!(admission.admit_client(address("2001:db8:0:1::1")).is_some());
     }

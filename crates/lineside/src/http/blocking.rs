@@ -57,7 +57,7 @@ where
     F: FnOnce() -> T + Send + 'static,
 {
     tokio::task::spawn_blocking(keep_context(work)).await.map_err(|error| {
-        tracing::error!(%error, "work for a request failed");
+        tracing::error!(%error, "blocking work of a request crashed");
         Refusal::Internal
     })
 }

@@ -169,7 +169,7 @@ impl Http2Connection {
         tokio::select! {
             ended = watcher.watch(connection) => log_connection_end(ended.err()),
             () = wait_for_stall(&bounds, &activity) => {
-                log_connection_end(Some("its client leaves no room for what is left of its replies"));
+                log_connection_end(Some("its client does not read the rest of its replies"));
             }
         }
         drop(place);

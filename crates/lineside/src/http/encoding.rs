@@ -129,7 +129,7 @@ pub(crate) async fn encode_body(body: &Bytes, coding: ContentCoding) -> Bytes {
         let work = tokio::task::spawn_blocking(move || coding.encode_bytes(&body));
         work.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     };
-    encoded.expect("writing to memory does not fail").into()
+    encoded.expect("writing to memory cannot fail").into()
 }
 
 /// A cache of compressed bodies, by the hash of the uncompressed body. Only bodies that many clients request belong
@@ -230,7 +230,7 @@ mod tests {
                         .unwrap();
                 }
                 ContentCoding::Zstd => decoded = zstd::stream::decode_all(&encoded[..]).unwrap(),
-                ContentCoding::Identity => unreachable!("it is not offered"),
+                ContentCoding::Identity => unreachable!("the encoding is not supported"),
             }
             assert_eq!(decoded, body, "{coding:?}");
         }

@@ -258,35 +258,35 @@ impl Refusal {
             | Self::UnknownFile { .. }
             | Self::UnknownPath
             | Self::UnknownReport => self.missing_detail(),
-            Self::MethodNotAllowed => "this address has no such method".to_owned(),
+            Self::MethodNotAllowed => "this address does not support the method".to_owned(),
             Self::Channels(error) => channels_detail(error),
             Self::BadParameter { name, reason } => format!("{name}: {reason}"),
             Self::UnknownParameter { name, nearest, known } => {
                 unknown_parameter_detail(name, nearest.as_deref(), known)
             }
-            Self::RepeatedParameter(name) => format!("{name}: takes one value, not several"),
+            Self::RepeatedParameter(name) => format!("{name}: expected one value, not several"),
             Self::OtherFormat { feed, is, wanted } => {
-                format!("feed {feed} is {is}, and this address serves {wanted}")
+                format!("feed {feed} is {is}, but this address serves {wanted}")
             }
             Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
-            Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
-            Self::PreconditionFailed => "If-Match names another version of this".to_owned(),
-            Self::BadRange { length } => format!("there are {length} bytes, none where Range asks"),
-            Self::NotReadable => "what is remembered cannot be read at the moment".to_owned(),
+            Self::TooOld { feed, reason } => format!("the data of feed {feed} are older than its max_age: {reason}"),
+            Self::PreconditionFailed => "If-Match does not match the current version".to_owned(),
+            Self::BadRange { length } => format!("Range is outside the {length} bytes"),
+            Self::NotReadable => "the stored data cannot be read right now: try again later".to_owned(),
             Self::Busy => {
-                "the server is making or sending as many replies as it may: try again".to_owned()
+                "the server has reached its limit of concurrent replies: try again".to_owned()
             }
             Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
-            Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),
-            Self::BadHost => "a request needs exactly one Host header".to_owned(),
-            Self::NoKey => "X-API-Key has to hold the key of [api]".to_owned(),
+            Self::NotText => "the decoded address is not UTF-8".to_owned(),
+            Self::BadHost => "expected exactly one Host header".to_owned(),
+            Self::NoKey => "expected the key of [api] in X-API-Key".to_owned(),
             Self::Denied(why) => why.to_string(),
             Self::NotAdmin => {
-                "this needs the admin's token in Authorization: Bearer, or a session of /login"
+                "only for admins: send the admin token in Authorization: Bearer, or log in at /login"
                     .to_owned()
             }
-            Self::OtherOrigin => "only a page of this server may ask a browser for this".to_owned(),
+            Self::OtherOrigin => "only pages of this server can send this request from a browser".to_owned(),
             Self::TooManyAttempts(wait) => {
                 format!(
                     "too many wrong tokens or keys: try again in {} s",
@@ -294,26 +294,26 @@ impl Refusal {
                 )
             }
             Self::ProfileRunning(wait) => {
-                format!("another recording is under way for {} s more", retry_after_seconds(*wait))
+                format!("another recording is running for {} s more", retry_after_seconds(*wait))
             }
-            Self::CannotProfile(reason) => format!("nothing can be recorded here: {reason}"),
+            Self::CannotProfile(reason) => format!("a profile cannot be recorded: {reason}"),
             Self::NotEdited { why, .. } => why.clone(),
             Self::NoRoom(wait) => {
                 format!(
-                    "the rate of its source leaves no room for {} s",
+                    "the rate limit of the source allows no request for {} s",
                     retry_after_seconds(*wait)
                 )
             }
             Self::NotValidated(why) => why.clone(),
-            Self::ShuttingDown => "this server is stopping".to_owned(),
-            Self::Internal => "this is our fault, and it was logged".to_owned(),
+            Self::ShuttingDown => "the server is stopping".to_owned(),
+            Self::Internal => "internal error; the server's log has the details".to_owned(),
         }
     }
 
     /// Returns the detail of a refusal with status 404.
     fn missing_detail(&self) -> String {
         match self {
-            Self::UnknownFeed(id) => format!("there is no feed {id:?}"),
+            Self::UnknownFeed(id) => format!("feed {id:?} does not exist"),
             Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
             Self::UnknownRoute { feed, route } => format!("feed {feed} has no route {route:?}"),
             Self::UnknownTrip { feed, trip } => format!("feed {feed} has no trip {trip:?}"),
@@ -325,9 +325,9 @@ impl Refusal {
                     "system {feed} has no file {file:?} in version {version:?}: see its gbfs.json"
                 )
             }
-            Self::UnknownPath => "there is no page or endpoint at this address".to_owned(),
+            Self::UnknownPath => "this address has no page or endpoint".to_owned(),
             Self::UnknownReport => {
-                "there is no such report: nothing has been validated yet, or the report has been deleted"
+                "the report does not exist: no validation has finished yet, or the report was deleted"
                     .to_owned()
             }
             _ => String::new(),
@@ -360,15 +360,15 @@ fn channels_detail(error: &OpenError) -> String {
 fn unknown_parameter_detail(name: &str, nearest: Option<&str>, known: &[String]) -> String {
     let suggestion = nearest.map(|nearest| format!("; did you mean `{nearest}`?"));
     let known = match known {
-        [] => "this address takes no parameters".to_owned(),
-        known => format!("this address takes {}", known.join(", ")),
+        [] => "this address has no parameters".to_owned(),
+        known => format!("this address has {}", known.join(", ")),
     };
     format!("unknown parameter {name:?}{}; {known}", suggestion.unwrap_or_default())
 }
 
 impl From<ArchiveError> for Refusal {
     fn from(error: ArchiveError) -> Self {
-        tracing::warn!(%error, "a request for what is remembered was refused");
+        tracing::warn!(%error, "the stored data for a request cannot be read");
         Self::NotReadable
     }
 }
@@ -399,7 +399,7 @@ impl IntoResponse for Refusal {
             _ => None,
         };
         let is_ours = matches!(self, Self::Internal);
-        let body = serde_json::to_vec(&problem).expect("texts and a number always serialize");
+        let body = serde_json::to_vec(&problem).expect("text and a number always serialize");
         let mut response = (status, body).into_response();
         if is_ours {
             response.extensions_mut().insert(ServerFault);

@@ -45,12 +45,11 @@ pub(super) fn routes() -> OpenApiRouter<App> {
             `route/city/4`; at most 64. An id's `/ + # % : ,` and spaces are percent-encoded in \
             the channel, and the channel once more in the query"),
         ("last_event_id" = Option<String>, Query, description = "The id of the last event received"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The same, as browsers send it"),
-        ("token" = Option<String>, Query, description = "Who the client is, where a token is needed; \
-            better in `Authorization: Bearer`")
+        ("Last-Event-ID" = Option<String>, Header, description = "The same, as sent by browsers"),
+        ("token" = Option<String>, Query, description = "The client's token, if one is required; better in `Authorization: Bearer`")
     ),
     responses(
-        (status = 200, description = "A stream without end", content_type = "text/event-stream", body = String),
+        (status = 200, description = "An endless stream of events", content_type = "text/event-stream", body = String),
         (status = 400, description = "`bad_channel` or `too_many_channels`", body = Problem),
         (status = 401, description = "`unauthorized`, `token_expired` or `not_admin`", body = Problem),
         (status = 403, description = "`permission_denied`", body = Problem),

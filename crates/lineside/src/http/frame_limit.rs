@@ -125,7 +125,7 @@ impl<C: AsyncRead + Unpin> AsyncRead for FrameLimitedSocket<C> {
         if self.limit.allows_frames(&into.filled()[before..], age) {
             return Poll::Ready(Ok(()));
         }
-        Poll::Ready(Err(io::Error::other("the client floods the connection with frames")))
+        Poll::Ready(Err(io::Error::other("the client sends too many frames")))
     }
 }
 

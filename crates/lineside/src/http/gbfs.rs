@@ -30,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// The replies to a request for a file, under each of its addresses.
 #[derive(utoipa::IntoResponses)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 enum GbfsFileReplies {
     /// The file
     #[response(status = 200, content_type = "application/json")]
@@ -217,7 +217,7 @@ fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8
         })
     };
     gbfs::rewrite_discovery(discovery, &gbfs::DiscoveryLimits::default(), url_of).map_err(|error| {
-        tracing::error!(feed = %feed.id(), %error, "a discovery file that was good cannot be read");
+        tracing::error!(feed = %feed.id(), %error, "a discovery file that was valid cannot be read");
         Refusal::Internal
     })
 }

@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// The replies to a request for features of any kind.
 #[derive(utoipa::IntoResponses)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 enum GeoJsonReplies {
     /// A FeatureCollection
     #[response(status = 200, content_type = "application/geo+json")]
@@ -44,7 +44,7 @@ enum GeoJsonReplies {
 /// The vehicles of a GBFS system are those that can be rented, with the fields of `vehicle_status`.
 #[utoipa::path(
     get, path = "/geojson/{feed}/vehicles.geojson", tag = "formats",
-    params(("feed" = String, Path, description = "A real-time feed's id, a schedule's, or a GBFS system's")),
+    params(("feed" = String, Path, description = "The id of a real-time feed, a schedule or a GBFS system")),
     responses(GeoJsonReplies)
 )]
 async fn get_vehicles(
@@ -59,7 +59,7 @@ async fn get_vehicles(
 /// Returns the stations of a GBFS system as points, with the fields of `station_information` and `station_status`
 #[utoipa::path(
     get, path = "/geojson/{feed}/stations.geojson", tag = "formats",
-    params(("feed" = String, Path, description = "A GBFS system's id")),
+    params(("feed" = String, Path, description = "The id of a GBFS system")),
     responses(GeoJsonReplies)
 )]
 async fn get_stations(
@@ -91,7 +91,7 @@ async fn reply_from_state(
 /// Returns the stops of a schedule as points
 #[utoipa::path(
     get, path = "/geojson/{feed}/stops.geojson", tag = "formats",
-    params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
+    params(("feed" = String, Path, description = "The id of a schedule feed, or of a feed of its network")),
     responses(GeoJsonReplies)
 )]
 async fn get_stops(
@@ -105,7 +105,7 @@ async fn get_stops(
 /// Returns the routes of a schedule as lines, in their colors
 #[utoipa::path(
     get, path = "/geojson/{feed}/routes.geojson", tag = "formats",
-    params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
+    params(("feed" = String, Path, description = "The id of a schedule feed, or of a feed of its network")),
     responses(GeoJsonReplies)
 )]
 async fn get_lines(

@@ -37,7 +37,7 @@ fn health_reply(code: StatusCode, status: &'static str) -> Response {
 /// Checks that the process answers
 #[utoipa::path(
     get, path = "/healthz", tag = "operate",
-    responses((status = 200, description = "It does", body = HealthStatus))
+    responses((status = 200, description = "The process responds", body = HealthStatus))
 )]
 async fn get_liveness() -> Response {
     health_reply(StatusCode::OK, "ok")
@@ -49,8 +49,8 @@ async fn get_liveness() -> Response {
 #[utoipa::path(
     get, path = "/readyz", tag = "operate",
     responses(
-        (status = 200, description = "It should", body = HealthStatus),
-        (status = 503, description = "It starts or stops", body = HealthStatus)
+        (status = 200, description = "The server is ready", body = HealthStatus),
+        (status = 503, description = "The server is starting or stopping", body = HealthStatus)
     )
 )]
 async fn get_readiness(State(app): State<App>) -> Response {
@@ -70,7 +70,7 @@ async fn get_readiness(State(app): State<App>) -> Response {
 #[utoipa::path(
     get, path = "/metrics", tag = "operate",
     responses((
-        status = 200, description = "The figures",
+        status = 200, description = "The metrics",
         content(
             (String = "application/openmetrics-text"),
             (String = "text/plain"),

@@ -129,7 +129,7 @@ fn write_atom(
             (escape_xml(name), incident.state, escape_xml(&incident.reason));
         let (began, changed) = (time(incident.began), time(last_changed(incident)));
         let until =
-            incident.ended.map_or("It lasts.".to_owned(), |end| format!("Until {}.", time(end)));
+            incident.ended.map_or("Ongoing.".to_owned(), |end| format!("Until {}.", time(end)));
         let at = incident.began.0;
         text += &format!(
             "<entry>\n<id>{base}/feeds/{id}#{state}-{at}</id>\n<title>{name}: {state}</title>\n\

@@ -312,7 +312,11 @@ mod tests {
         {
             assert!(check_method(&method, "/edit", query).is_err(), "{method} {query}");
         }
-        assert_eq!(check_method(&Method::DELETE, "/edit", "x=1"), Ok(()), "it is 405");
+        assert_eq!(
+            check_method(&Method::DELETE, "/edit", "x=1"),
+            Ok(()),
+            "the handler replies 405"
+        );
     }
 
     #[test]

@@ -67,11 +67,11 @@ pub(crate) fn wrap_router(router: Router, app: &App) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), count_requests))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
+#[expect(clippy::needless_pass_by_value, reason = "the layer passes the panic by value")]
 fn reply_to_panic(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!(panic = text.unwrap_or("without a text"), "a request failed");
+    tracing::error!(panic = text.unwrap_or("no message"), "a request handler panicked");
     Refusal::Internal.into_response()
 }
 
@@ -83,7 +83,7 @@ async fn count_requests(State(app): State<App>, request: Request, next: Next) ->
     let response = next.run(request).await;
     if response.extensions().get::<ServerFault>().is_some() {
         let address = path.as_deref().unwrap_or_default();
-        tracing::error!(address, "a request was answered 500: the reply could not be made");
+        tracing::error!(address, "a request failed with status 500");
     }
     let mut response = response;
     let count = RequestCount { family, duration: stopwatch.elapsed(), app };
@@ -231,5 +231,5 @@ fn page_policy(app: &App, request_headers: &HeaderMap, ancestors: &str) -> Heade
          connect-src 'self'{own}{origins}; worker-src 'self' blob:; object-src 'none'; \
          base-uri 'none'; form-action 'self'; frame-ancestors {ancestors}"
     );
-    HeaderValue::try_from(policy).expect("an origin and a host hold only visible ASCII")
+    HeaderValue::try_from(policy).expect("an origin and a host have only visible ASCII")
 }

@@ -172,7 +172,7 @@ pub(crate) fn find_dataset(
     let feed = shorten_id(id);
     match named.format().filter(|format| !format.is_schedule()) {
         Some(format) => {
-            Err(Refusal::OtherFormat { feed, is: format.as_str(), wanted: "what schedules hold" })
+            Err(Refusal::OtherFormat { feed, is: format.as_str(), wanted: "schedule data" })
         }
         None => Err(Refusal::NoData { feed, reason: named.status().reason.clone() }),
     }

@@ -67,11 +67,11 @@ async fn get_tiles(State(app): State<App>, headers: HeaderMap) -> Result<Respons
 }
 
 fn missing_range() -> Refusal {
-    bad_parameter("Range", "this archive is read in ranges")
+    bad_parameter("Range", "missing: the archive can only be read in ranges")
 }
 
 fn unreadable_file(path: &Path, error: &io::Error) -> Refusal {
-    tracing::warn!(path = %path.display(), %error, "a file of the map cannot be read");
+    tracing::warn!(path = %path.display(), %error, "a map file cannot be read");
     Refusal::UnknownPath
 }
 
@@ -86,7 +86,7 @@ async fn reply_with_tiles(
     let modified = UnixMillis(i64::try_from(modified.as_millis()).unwrap_or(i64::MAX));
     // The archive is too large to hash; its size and time tell its versions apart.
     let tag = format!("\"{:x}-{length:x}\"", modified.0);
-    let tag = HeaderValue::try_from(tag).expect("hexadecimal digits are a header value");
+    let tag = HeaderValue::try_from(tag).expect("hexadecimal digits are a valid header value");
     if headers.get(header::IF_NONE_MATCH) == Some(&tag) {
         return Ok(Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()));
     }
@@ -100,7 +100,10 @@ async fn reply_with_tiles(
     let place = format!("bytes {first}-{last}/{length}");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.pmtiles")),
-        (header::CONTENT_RANGE, HeaderValue::try_from(place).expect("numbers are a header value")),
+        (
+            header::CONTENT_RANGE,
+            HeaderValue::try_from(place).expect("a number is a valid header value"),
+        ),
         (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),
         (header::ETAG, tag),

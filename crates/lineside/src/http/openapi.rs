@@ -26,13 +26,12 @@ pub(super) fn base_document() -> OpenApi {
         .description(Some(
             "Public-transport feeds: the last good bytes, the state in other formats, and every \
              change as it happens. Times are RFC 3339, durations seconds, positions WGS 84 degrees. \
-             Refusals are `application/problem+json` with a `code`.",
+             Errors are `application/problem+json` with a `code`.",
         ))
         .license(Some(licence))
         .build();
     let token = Http::builder().scheme(HttpAuthScheme::Bearer);
-    let token =
-        token.description(Some("The token of `[admin]`; a browser shows its session instead"));
+    let token = token.description(Some("The token of `[admin]`; browsers use a session instead"));
     let admin = SecurityScheme::Http(token.build());
     let components = ComponentsBuilder::new().security_scheme("admin", admin).build();
     OpenApiBuilder::new().info(info).components(Some(components)).build()
@@ -41,7 +40,7 @@ pub(super) fn base_document() -> OpenApi {
 /// Returns the complete description, as it is served.
 pub(super) fn finish_document(document: &OpenApi) -> Value {
     finish::complete_document(
-        serde_json::to_value(document).expect("a description made of texts serializes"),
+        serde_json::to_value(document).expect("the API description always serializes"),
     )
 }
 

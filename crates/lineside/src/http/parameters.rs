@@ -62,7 +62,7 @@ impl QueryParameters {
         match self.find_value(name) {
             Some(text) if text.chars().count() > limits::SEARCH_CHARS_MAX => {
                 let most = limits::SEARCH_CHARS_MAX;
-                Err(bad_parameter(name, format!("is longer than {most} characters")))
+                Err(bad_parameter(name, format!("longer than {most} characters")))
             }
             text => Ok(text),
         }

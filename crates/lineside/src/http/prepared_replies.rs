@@ -141,7 +141,7 @@ impl PreparedReplies {
         let as_sent = HeaderValue::try_from(snapshot.content_type.as_str())
             .unwrap_or(HeaderValue::from_static("application/octet-stream"));
         let zip = HeaderValue::try_from(format!("attachment; filename=\"{}.zip\"", config.id))
-            .expect("a feed's id is a header value");
+            .expect("a feed's id is a valid header value");
         let views = [
             heads(as_sent, content_disposition(&snapshot.file_name)),
             heads(HeaderValue::from_static("application/zip"), zip),
@@ -217,7 +217,7 @@ impl PreparedReplies {
         let bytes = self.snapshot.bytes.slice(first..=last);
         let mut headers = self.full_headers(heads, ContentCoding::Identity, length).clone();
         let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
-        headers.insert(header::CONTENT_RANGE, place.expect("numbers are a header value"));
+        headers.insert(header::CONTENT_RANGE, place.expect("a number is a valid header value"));
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         headers.extend(freshness);
         let part = PreparedBody { bytes, ..self.plain.clone() };
@@ -299,7 +299,7 @@ pub(super) fn cache_control(age: Duration, fresh_for: Duration, good_for: Durati
     let fresh = fresh_for.as_secs();
     let (until, beyond) = (age.as_secs() + fresh, good_for.as_secs().saturating_sub(fresh));
     HeaderValue::try_from(format!("public, max-age={until}, stale-if-error={beyond}"))
-        .expect("numbers are a header value")
+        .expect("a number is a valid header value")
 }
 
 /// Returns `Content-Disposition` with the producer's own name of the file.
@@ -309,7 +309,7 @@ fn content_disposition(name: &str) -> HeaderValue {
         .map(|c| if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' })
         .collect();
     HeaderValue::try_from(format!("inline; filename=\"{plain}\""))
-        .expect("letters, digits and quotes are a header value")
+        .expect("a quoted tag is a valid header value")
 }
 
 /// Returns the licence as a link, if the operator gave its address (RFC 8288, RFC 4946).

@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// The replies to a request for bytes, under each of their addresses.
 #[derive(utoipa::IntoResponses)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 enum ProxyReplies {
     /// The bytes
     #[response(status = 200, content_type = "application/octet-stream")]
@@ -150,7 +150,7 @@ pub(super) fn freshness_headers(
     };
     let since = format_rfc3339(since).unwrap_or_default();
     let words = format!("stale; reason={reason}; since={since}");
-    let words = HeaderValue::try_from(words).expect("a code and a time are a header value");
+    let words = HeaderValue::try_from(words).expect("a code and a time are a valid header value");
     headers.insert(STATUS, words);
     headers.insert(header::AGE, HeaderValue::from(age.as_secs()));
     headers.extend([cache(age)]);

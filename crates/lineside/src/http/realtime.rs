@@ -71,9 +71,9 @@ async fn get_part_file(
 /// Returns all real-time data of a feed, or of a schedule's network, as GTFS-Realtime
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}.pb", tag = "formats",
-    params(("feed" = String, Path, description = "A real-time feed's id, or a schedule's")),
+    params(("feed" = String, Path, description = "The id of a real-time feed or a schedule")),
     responses(
-        (status = 200, description = "A FeedMessage; its timestamp never goes back",
+        (status = 200, description = "A FeedMessage; its timestamp never decreases",
             content_type = "application/x-protobuf"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
         (status = 503, description = "`no_data` or `stale`", body = Problem)
@@ -90,9 +90,9 @@ async fn get_whole(
 /// Returns all real-time data as JSON, with the field names of the specification
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}.json", tag = "formats",
-    params(("feed" = String, Path, description = "A real-time feed's id, or a schedule's")),
+    params(("feed" = String, Path, description = "The id of a real-time feed or a schedule")),
     responses(
-        (status = 200, description = "The message; extensions are left out", content_type = "application/json"),
+        (status = 200, description = "The message, without extensions", content_type = "application/json"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
@@ -109,7 +109,7 @@ async fn get_whole_json(
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}/{part}.pb", tag = "formats",
     params(
-        ("feed" = String, Path, description = "A real-time feed's id, or a schedule's"),
+        ("feed" = String, Path, description = "The id of a real-time feed or a schedule"),
         ("part" = String, Path, description = "`vehicle-positions`, `trip-updates` or `alerts`")
     ),
     responses(
@@ -131,7 +131,7 @@ async fn get_part(
 #[utoipa::path(
     get, path = "/gtfs-rt/{feed}/{part}.json", tag = "formats",
     params(
-        ("feed" = String, Path, description = "A real-time feed's id, or a schedule's"),
+        ("feed" = String, Path, description = "The id of a real-time feed or a schedule"),
         ("part" = String, Path, description = "`vehicle-positions`, `trip-updates` or `alerts`")
     ),
     responses(

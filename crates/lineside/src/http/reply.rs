@@ -152,7 +152,7 @@ impl Representation {
 
     /// Creates a representation of a value as JSON.
     pub(crate) fn from_json(value: &impl serde::Serialize) -> Self {
-        let body = serde_json::to_vec(value).expect("our own replies always serialize");
+        let body = serde_json::to_vec(value).expect("replies always serialize");
         Self::new(HeaderValue::from_static("application/json"), body)
     }
 
@@ -251,7 +251,7 @@ impl Representation {
         let cache = match self.is_private {
             true => HeaderValue::from_static("no-store"),
             false => HeaderValue::try_from(format!("public, max-age={}", self.fresh_for.as_secs()))
-                .expect("a number is a header value"),
+                .expect("a number is a valid header value"),
         };
         headers.insert(header::CACHE_CONTROL, cache);
         if let Some(modified) = self.dated.and_then(format_http_date) {
@@ -267,7 +267,7 @@ pub(super) fn entity_tag(hash: u128, coding: ContentCoding) -> HeaderValue {
         None => format!("\"{hash:032x}\""),
         Some(name) => format!("\"{hash:032x}-{name}\""),
     };
-    HeaderValue::try_from(tag).expect("a tag holds letters, digits and a dash")
+    HeaderValue::try_from(tag).expect("a tag has only letters, digits and a dash")
 }
 
 /// Formats a time as an HTTP date; `None` before 1970.

@@ -38,8 +38,8 @@ async fn get_schedule_file(
     params(("feed" = String, Path, description = "The schedule feed's id")),
     responses(
         (status = 200, description = "The zip", content_type = "application/zip"),
-        (status = 206, description = "The part that `Range` asks for"),
-        (status = 304, description = "The client has it already"),
+        (status = 206, description = "The requested `Range`"),
+        (status = 304, description = "The client's copy is current"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
         (status = 416, description = "`bad_range`", body = Problem),
         (status = 503, description = "`no_data` or `stale`", body = Problem)

@@ -24,7 +24,7 @@ const PIECE_BYTES_MIN: usize = 16 << 10;
 const NEAR_BYTES_MAX: usize = 1 << 20;
 
 /// Returns the number of bytes in the kernel's send queue that the peer has not acknowledged.
-#[expect(unsafe_code, reason = "the length of a send queue is asked for by ioctl")]
+#[expect(unsafe_code, reason = "reading the length of a send queue needs ioctl")]
 pub(super) fn unacknowledged_bytes(socket: &TcpStream) -> u64 {
     let mut bytes: libc::c_int = 0;
     // SAFETY: TIOCOUTQ (SIOCOUTQ) writes one int through the pointer, and `bytes` outlives the call.

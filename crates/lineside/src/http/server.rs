@@ -93,7 +93,10 @@ pub(crate) async fn serve_listener(
         connections.wait().await;
     };
     if run_within(limits::CLOSE_TIMEOUT, all_ended).await.is_none() {
-        tracing::debug!(connections = connections.len(), "closing connections that did not end");
+        tracing::debug!(
+            connections = connections.len(),
+            "closing connections that did not end in time"
+        );
     }
     server.cut.cancel();
     connections.wait().await;
@@ -191,7 +194,7 @@ impl HttpServer {
         };
         // Events are small and must be sent at once.
         if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "a socket without TCP_NODELAY");
+            tracing::debug!(%error, "TCP_NODELAY cannot be set");
         }
         let peer = PeerAddress(peer.ip());
         let bounds = match proxy {

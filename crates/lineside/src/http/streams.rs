@@ -123,7 +123,7 @@ impl<F: Future> Future for StreamTask<F> {
             return Poll::Ready(());
         }
         if self.is_too_slow(cx) {
-            tracing::debug!("a stream of HTTP/2 is reset: its client reads too slowly");
+            tracing::debug!("an HTTP/2 stream is reset, because its client reads too slowly");
             return Poll::Ready(());
         }
         Poll::Pending

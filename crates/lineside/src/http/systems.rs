@@ -106,7 +106,7 @@ async fn get_manifest(
     ),
     responses(
         (status = 200, description = "The file", content_type = "application/json"),
-        (status = 304, description = "The client has it already"),
+        (status = 304, description = "The client's copy is current"),
         (status = 404, description = "`unknown_feed`, `other_format`, or `unknown_file`", body = Problem),
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
@@ -131,7 +131,7 @@ async fn get_file(
     ),
     responses(
         (status = 200, description = "The file", content_type = "application/json"),
-        (status = 304, description = "The client has it already"),
+        (status = 304, description = "The client's copy is current"),
         (status = 404, description = "`unknown_feed`, `other_format`, or `unknown_file`", body = Problem),
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )

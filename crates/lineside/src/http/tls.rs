@@ -45,7 +45,7 @@ impl ServerTls {
         )?)));
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .context("no version of TLS is available")?
+            .context("no TLS version is available")?
             .with_no_client_auth()
             .with_cert_resolver(certificate.clone());
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -89,13 +89,13 @@ fn load_certificate(
         .map_err(|error| unreadable_file(&files.cert, "certificates", &error));
     let chain = chain?;
     if chain.is_empty() {
-        anyhow::bail!("{}: there is no certificate in it, in PEM", files.cert.display());
+        anyhow::bail!("{}: expected a certificate in PEM", files.cert.display());
     }
     let key = PrivateKeyDer::from_pem_file(&files.key)
         .map_err(|error| unreadable_file(&files.key, "a private key", &error))?;
     CertifiedKey::from_der(chain, key, provider).with_context(|| {
         let (cert, key) = (files.cert.display(), files.key.display());
-        format!("{key} does not fit to the first certificate in {cert}, or is of a kind that is not known")
+        format!("the private key {key} does not match the first certificate in {cert}, or its type is not supported")
     })
 }
 

@@ -431,7 +431,7 @@ mod tests {
         drop(body);
         let last = bytes.split_off(4_999);
         drop(bytes);
-        assert_eq!(all.unsent_bytes(), 5_000, "its memory is still there");
+        assert_eq!(all.unsent_bytes(), 5_000, "one byte keeps the whole buffer in memory");
         drop(last);
         assert_eq!(all.unsent_bytes(), 0);
         assert!(all.addresses.lock().is_empty());
@@ -451,21 +451,27 @@ mod tests {
                 && response.headers().contains_key(http::header::RETRY_AFTER)
         };
         let mut held = vec![ask(0, &one, 90)];
-        assert!(is_busy(&ask(0, &one, 11)), "a connection has a sixteenth");
+        assert!(is_busy(&ask(0, &one, 11)), "a connection is limited to a sixteenth");
         held.extend((1..4).map(|n| ask(n, &one, 100)));
         assert!(!held.iter().any(is_busy));
-        assert!(is_busy(&ask(4, &owner(&all, "2001:db8::2"), 11)), "an address has a quarter");
+        assert!(
+            is_busy(&ask(4, &owner(&all, "2001:db8::2"), 11)),
+            "an address is limited to a quarter"
+        );
         let others = (1..=12).map(|n| owner(&all, &format!("192.0.2.{n}")));
         held.extend(others.enumerate().map(|(n, other)| ask(5 + n, &other, 100)));
         assert!(!held.iter().any(is_busy));
-        assert!(is_busy(&ask(20, &owner(&all, "192.0.2.99"), 11)), "the server has all");
+        assert!(is_busy(&ask(20, &owner(&all, "192.0.2.99"), 11)), "the server's limit is reached");
         assert!(all.is_under_pressure());
         held.push(ask(20, &owner(&all, "192.0.2.99"), 1));
-        assert!(!held.iter().any(is_busy), "small replies have room of their own");
+        assert!(!held.iter().any(is_busy), "small replies have a separate reserve");
         drop(held);
         assert!(!all.is_under_pressure());
         assert_eq!((all.unsent_bytes(), all.refused_replies()), (0, 3));
-        assert!(!is_busy(&ask(0, &one, 5_000)), "one reply of any size fits where nothing waits");
+        assert!(
+            !is_busy(&ask(0, &one, 5_000)),
+            "one reply of any size is allowed while no others wait"
+        );
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     ),
     responses(
         (status = 101, description = "A WebSocket"),
-        (status = 400, description = "`bad_handshake`: what is missing is named", body = Problem),
+        (status = 400, description = "`bad_handshake`: the detail names what is missing", body = Problem),
         (status = 426, description = "`bad_handshake`: not a WebSocket of version 13", body = Problem),
         (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
     )
@@ -51,7 +51,7 @@ async fn open_websocket(
         return Err(Refusal::ShuttingDown);
     }
     if version > Version::HTTP_11 {
-        let detail = "a WebSocket is opened over HTTP/1.1 here";
+        let detail = "WebSockets are only supported over HTTP/1.1";
         return Err(Refusal::Handshake(HandshakeError { status: 400, detail }));
     }
     let sent = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));

@@ -38,13 +38,19 @@ pub(super) static SCHEDULES: QueueMetricNames = QueueMetricNames {
 /// Names of the queue of the operator's own validators.
 pub(super) static VALIDATORS: QueueMetricNames = QueueMetricNames {
     slots: None,
-    running: ("validators_running", "Running validators of the operator"),
-    waiting: ("validators_waiting", "Versions queued for them"),
-    finished: ("validators_finished", "Runs with a result"),
-    unfinished: ("validators_failed", "Runs without a result"),
-    refused: ("validators_refused", "Times that a version found their queue full"),
-    replaced: ("validators_replaced", "Versions that a newer one replaced in their queue"),
-    took: ("validators_seconds", "Duration of the runs with a result"),
+    running: ("validators_running", "External validators that are running"),
+    waiting: ("validators_waiting", "Versions queued for external validators"),
+    finished: ("validators_finished", "External validator runs with a result"),
+    unfinished: ("validators_failed", "External validator runs without a result"),
+    refused: (
+        "validators_refused",
+        "Versions not queued for external validators because the queue was full",
+    ),
+    replaced: (
+        "validators_replaced",
+        "Versions replaced by a newer one in the queue for external validators",
+    ),
+    took: ("validators_seconds", "Duration of external validator runs with a result"),
 };
 
 pub(super) fn register_queue(

@@ -34,7 +34,7 @@ struct ConfigState {
 #[utoipa::path(
     get, path = "/api/v1/admin/config", tag = "admin", security(("admin" = [])),
     responses(
-        (status = 200, description = "How it is", body = ConfigState),
+        (status = 200, description = "The state of the configuration file", body = ConfigState),
         (status = 401, description = "`not_admin`", body = Problem)
     )
 )]

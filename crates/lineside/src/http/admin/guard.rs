@@ -134,7 +134,7 @@ pub(crate) fn session_cookie(
     let seconds = id.map_or(0, |_| LIFETIME.as_secs());
     let id = id.unwrap_or_default();
     let text = format!("{COOKIE}={id}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
-    HeaderValue::try_from(text).expect("ids are of base 64")
+    HeaderValue::try_from(text).expect("a base64 id is a valid header value")
 }
 
 /// Returns true if the client's end of the connection is known to be encrypted.

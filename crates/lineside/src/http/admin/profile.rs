@@ -38,20 +38,19 @@ impl From<RecordingError> for Refusal {
 #[utoipa::path(
     get, path = "/api/v1/admin/profile", tag = "admin", security(("admin" = [])),
     params(
-        ("seconds" = Option<u64>, Query, description = "How long, 1 to 60; 10 unless given"),
-        ("format" = Option<String>, Query, description = "`html`, a flame graph to look into (unless given); `svg`, the \
-            same as a picture; `folded` stacks; `pb`, gzip-compressed as pprof reads it")
+        ("seconds" = Option<u64>, Query, description = "Length in seconds, 1 to 60; default 10"),
+        ("format" = Option<String>, Query, description = "`html`, an interactive flame graph (default); `svg`, the same as a picture; `folded` stacks; `pb`, gzip-compressed for pprof")
     ),
     responses(
-        (status = 200, description = "What was seen", content(
+        (status = 200, description = "The profile", content(
             (String = "text/html"), (String = "image/svg+xml"), (String = "text/plain"), (Vec<u8> = "application/octet-stream")
         )),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 401, description = "`not_admin`", body = Problem),
-        (status = 403, description = "`other_origin`: a session, and a link elsewhere", body = Problem),
-        (status = 409, description = "`profile_running`: another recording; `Retry-After` says how long", body = Problem),
+        (status = 403, description = "`other_origin`: a browser session and a link from another site", body = Problem),
+        (status = 409, description = "`profile_running`: another recording is running; `Retry-After` has the wait", body = Problem),
         (status = 429, description = "`too_many_attempts`", body = Problem),
-        (status = 501, description = "`cannot_profile`: the system does not allow it", body = Problem)
+        (status = 501, description = "`cannot_profile`: the system does not support it", body = Problem)
     )
 )]
 async fn get_profile(
@@ -71,7 +70,7 @@ async fn reply_with_recording(
     let form = parameters.parse_choice("format", choices)?.unwrap_or(ProfileFormat::Html);
     let recorded = record_profile(app, parameters).await?;
     let written = run_blocking(move || recorded.encode_as(form)).await?.map_err(|error| {
-        tracing::error!(%error, "a recording could not be written");
+        tracing::error!(%error, "a profile could not be encoded");
         Refusal::Internal
     })?;
     Ok(profile_reply(form, written))
@@ -121,7 +120,7 @@ fn profile_reply(form: ProfileFormat, written: Vec<u8>) -> Response {
     let mut response = (headers, written).into_response();
     let headers = response.headers_mut();
     if let Some(policy) = form.content_security_policy() {
-        let policy = HeaderValue::try_from(policy).expect("hashes are of base 64");
+        let policy = HeaderValue::try_from(policy).expect("a base64 hash is a valid header value");
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     if let ProfileFormat::Pprof = form {

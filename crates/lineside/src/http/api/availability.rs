@@ -120,9 +120,9 @@ struct PollItem {
     params(
         ("id" = String, Path, description = "The feed's id"),
         ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; default `24h`"),
-        ("outcome" = Option<String>, Query, description = "Which polls: `failed`, or `all` recorded ones; default `failed`"),
+        ("outcome" = Option<String>, Query, description = "`failed` polls or `all` recorded polls; default `failed`"),
         ("limit" = Option<usize>, Query, description = "Polls per page, at most 500; default 50"),
-        ("offset" = Option<usize>, Query, description = "Polls to leave out; `next` has it")
+        ("offset" = Option<usize>, Query, description = "Number of polls to skip, as in `next`")
     ),
     responses(
         (status = 200, description = "The history", body = AvailabilityItem),
@@ -173,7 +173,7 @@ async fn get_availability(
     params(
         ("feed" = String, Path, description = "The feed's id"),
         ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; default `24h`"),
-        ("outcome" = Option<String>, Query, description = "Polls instead of minutes or hours: `failed`, or `all` that are remembered one by one")
+        ("outcome" = Option<String>, Query, description = "Polls instead of minutes or hours: `failed`, or `all` that are recorded individually")
     ),
     responses(
         (status = 200, description = "The table", body = String, content_type = "text/csv"),
@@ -267,7 +267,7 @@ fn write_bin_line(text: &mut String, bin: &PollBin, span: ArchiveSpan, now: Unix
     let (source, serving) = (bin.source_state().as_str(), bin.serving_state().as_str());
     let PollBin { polls, failed, bytes, .. } = bin;
     writeln!(text, "{from},{until},{source},{serving},{polls},{failed},{bytes},{mean:.3}")
-        .expect("writing to memory does not fail");
+        .expect("writing to memory cannot fail");
 }
 
 /// Writes one line per poll.
@@ -289,7 +289,7 @@ fn polls_table(polls: &[PollRecord]) -> String {
             text,
             "{at},{outcome},{phase},{status},{words},{head},{took:.3},{bytes},{serving}"
         )
-        .expect("writing to memory does not fail");
+        .expect("writing to memory cannot fail");
     }
     text
 }
@@ -302,5 +302,5 @@ fn quote_cell(text: &str) -> String {
 
 fn content_disposition(feed: &FeedId) -> HeaderValue {
     HeaderValue::try_from(format!("attachment; filename=\"{feed}-availability.csv\""))
-        .expect("a feed's id is letters, digits and a few signs")
+        .expect("a feed's id is a valid header value")
 }

@@ -173,14 +173,14 @@ struct QuarterHourItem {
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/delays", tag = "catalog",
     params(
-        ("id" = String, Path, description = "A schedule's id, or a real-time feed's"),
+        ("id" = String, Path, description = "The id of a schedule or real-time feed"),
         ("route" = Option<String>, Query, description = "Only trips of this `route_id`"),
         ("stop" = Option<String>, Query, description = "Only trips that depart from this stop or station within two hours, with their delays there")
     ),
     responses(
         (status = 200, description = "The answer, the counts behind it, and the trips", body = DelaysItem),
         (status = 404, description = "`unknown_feed`, `unknown_route`, `unknown_stop` or `other_format`", body = Problem),
-        (status = 503, description = "`busy`, or `no_data` while the schedule with the stop or line has not been read", body = Problem)
+        (status = 503, description = "`busy`, or `no_data` while the schedule with the stop or line is not loaded", body = Problem)
     )
 )]
 async fn get_delays(
@@ -194,7 +194,7 @@ async fn get_delays(
 }
 
 fn render_json(answer: &DelayReport) -> RenderedReport {
-    let body = serde_json::to_vec(&delays_item(answer)).expect("our own replies always serialize");
+    let body = serde_json::to_vec(&delays_item(answer)).expect("replies always serialize");
     RenderedReport::new("application/json", body, answer.made_at)
 }
 

@@ -72,11 +72,11 @@ struct DepartureSchema {
     params(
         ("feed" = String, Path, description = "The schedule feed's id"),
         ("id" = String, Path, description = "`stop_id`, percent-encoded: `/` is `%2F`"),
-        ("limit" = Option<usize>, Query, description = "At most 40")
+        ("limit" = Option<usize>, Query, description = "Maximum number of departures, at most 40")
     ),
     responses(
         (status = 400, description = "`bad_parameter`", body = Problem),
-        (status = 200, description = "The departures, the next one first", body = ListPage<DepartureSchema>),
+        (status = 200, description = "The departures, earliest first", body = ListPage<DepartureSchema>),
         (status = 404, description = "`unknown_feed`, `unknown_stop` or `other_format`", body = Problem),
         (status = 503, description = "`no_data`", body = Problem)
     )

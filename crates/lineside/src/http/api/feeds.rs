@@ -190,12 +190,12 @@ struct ProblemSample {
     params(
         ("q" = Option<String>, Query, description = "Words to search for"),
         ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt`, `gbfs`, `netex`, `siri` or `raw`"),
-        ("theme" = Option<String>, Query, description = "The `theme` (mode or topic) of feeds, as configured"),
-        ("publisher" = Option<String>, Query, description = "The publisher of feeds, as configured"),
+        ("theme" = Option<String>, Query, description = "The configured `theme` (mode or topic)"),
+        ("publisher" = Option<String>, Query, description = "The configured publisher"),
         ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `expired`, `failing`, `empty`, `paused` or `unknown`"),
-        ("report" = Option<String>, Query, description = "`errors`, `warnings` without errors, `none` of both, or `unknown`: not validated, or not completely"),
+        ("report" = Option<String>, Query, description = "`errors`, `warnings` without errors, `none`, or `unknown` if not validated completely"),
         ("limit" = Option<usize>, Query, description = "Items per page, at most 500; default 50"),
-        ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
+        ("offset" = Option<usize>, Query, description = "Number of items to skip, as in `next`")
     ),
     responses(
         (status = 200, description = "A page of feeds", body = ListPage<FeedItem>),

@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// The report.
 #[derive(ToSchema)]
 #[schema(as = Report)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct ReportItem {
     /// The validated data, the settings and the contents, as in the reference validator's `report.json`.
     #[schema(value_type = Object)]
@@ -43,7 +43,7 @@ struct ReportItem {
 /// One kind of finding.
 #[derive(ToSchema)]
 #[schema(as = Notice, rename_all = "camelCase")]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct NoticeItem {
     /// The code.
     code: String,
@@ -59,7 +59,7 @@ struct NoticeItem {
 /// Fields that the reference does not have.
 #[derive(ToSchema)]
 #[schema(as = ReportInShort)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct LinesideFieldsItem {
     /// The feed.
     feed: String,
@@ -102,7 +102,7 @@ struct LinesideFieldsItem {
 /// A code, and the number of its findings.
 #[derive(ToSchema)]
 #[schema(as = ReportCode)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct CodeCountItem {
     code: String,
     /// `ERROR`, `WARNING` or `INFO`.
@@ -113,7 +113,7 @@ struct CodeCountItem {
 /// A code with more or fewer findings than before.
 #[derive(ToSchema)]
 #[schema(as = ReportChange)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct ChangedCodeItem {
     code: String,
     /// `ERROR`, `WARNING` or `INFO`.
@@ -125,7 +125,7 @@ struct ChangedCodeItem {
 /// A file that rules did not see completely.
 #[derive(ToSchema)]
 #[schema(as = ReportUnread)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct UnreadFileItem {
     filename: String,
     /// `rows`: some rows could not be read; `rest`: nor could the rows after one that is too large; `header`: the header
@@ -141,7 +141,7 @@ struct UnreadFileItem {
 /// A rule of Lineside that failed.
 #[derive(ToSchema)]
 #[schema(as = ReportFault)]
-#[expect(dead_code, reason = "it only describes")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct FailedRuleItem {
     rule: String,
     message: String,
@@ -201,7 +201,7 @@ pub(crate) async fn find_report(
             .ok_or(Refusal::UnknownReport);
     };
     if BlobHash::parse_hex(version).is_none() {
-        let reason = "a version is named by the SHA-256 that the list of versions has".into();
+        let reason = "expected the SHA-256 of a version, from the list of versions".into();
         return Err(Refusal::BadParameter { name: "version", reason });
     }
     let is_it = |report: &Arc<ValidationReport>| report.subject.version() == Some(version);

@@ -74,8 +74,7 @@ struct RoomStatePart<'a> {
     get, path = "/api/v1/state", tag = "changes",
     params(
         ("channel" = String, Query, description = "A channel such as `feed/city`"),
-        ("token" = Option<String>, Query, description = "Who the client is, where a token is needed; \
-            better in `Authorization: Bearer`")
+        ("token" = Option<String>, Query, description = "The client's token, if one is required; better in `Authorization: Bearer`")
     ),
     responses(
         (status = 200, description = "The state", body = ChannelStateMessage),

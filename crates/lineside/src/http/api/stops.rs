@@ -54,12 +54,11 @@ struct StopItem {
 #[utoipa::path(
     get, path = "/api/v1/stops", tag = "catalog",
     params(
-        ("q" = Option<String>, Query, description = "Words of the name, or the code"),
+        ("q" = Option<String>, Query, description = "Words of the stop's name, or its code"),
         ("bbox" = Option<String>, Query, description = "`min_lon,min_lat,max_lon,max_lat` in degrees"),
         ("near" = Option<String>, Query, description = "`lat,lon` in degrees"),
         ("limit" = Option<usize>, Query, description = "Stops per page, at most 500; default 50. A page ends after 4 MiB"),
-        ("offset" = Option<usize>, Query, description = "Stops to leave out; `next` has it. The first \
-            1000 can be had")
+        ("offset" = Option<usize>, Query, description = "Number of stops to skip, as in `next`. Only the first 1000 are available")
     ),
     responses(
         (status = 200, description = "The stops", body = ListPage<StopItem>),

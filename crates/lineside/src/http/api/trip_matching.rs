@@ -110,9 +110,9 @@ struct MatchReasonItem {
 /// listed, but do not count as unmatched. The report is computed once per change of the feed.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/matches", tag = "catalog",
-    params(("id" = String, Path, description = "A real-time feed's id")),
+    params(("id" = String, Path, description = "The id of a real-time feed")),
     responses(
-        (status = 200, description = "The counts, the reasons, and ids as examples", body = MatchesItem),
+        (status = 200, description = "The counts, the reasons, and example ids", body = MatchesItem),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
         (status = 503, description = "`no_data`: the feed's format is not known yet", body = Problem)
     )
@@ -122,7 +122,7 @@ async fn get_matches(
     Path(id): Path<String>,
     wants: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = lookup::find_realtime_feed(&app, &id, "reports of real-time feeds")?;
+    let feed = lookup::find_realtime_feed(&app, &id, "trip matching of real-time feeds")?;
     let network = feed.network();
     let report = MatchReport::for_feed(&feed, &network).await?;
     let fresh_for = lookup::network_fresh_for(&app, &network);

@@ -37,10 +37,9 @@ struct VehicleList {
 #[utoipa::path(
     get, path = "/api/v1/vehicles", tag = "catalog",
     params(
-        ("bbox" = Option<String>, Query, description = "`min_lon,min_lat,max_lon,max_lat` in \
-            degrees; min_lon is above max_lon where the box crosses the 180th meridian"),
+        ("bbox" = Option<String>, Query, description = "`min_lon,min_lat,max_lon,max_lat` in degrees; min_lon is greater than max_lon if the box crosses the 180th meridian"),
         ("limit" = Option<usize>, Query, description = "Vehicles per page, at most 50000"),
-        ("offset" = Option<usize>, Query, description = "Vehicles to leave out; `next` has it")
+        ("offset" = Option<usize>, Query, description = "Number of vehicles to skip, as in `next`")
     ),
     responses(
         (status = 200, description = "The vehicles", body = VehicleList),

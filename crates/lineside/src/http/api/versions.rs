@@ -125,7 +125,7 @@ struct ReportLink {
     params(
         ("id" = String, Path, description = "The feed's id"),
         ("limit" = Option<usize>, Query, description = "Items per page, at most 500; default 50"),
-        ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
+        ("offset" = Option<usize>, Query, description = "Number of items to skip, as in `next`")
     ),
     responses(
         (status = 200, description = "A page of versions", body = ListPage<VersionItem>),
@@ -266,7 +266,7 @@ async fn get_version_file(
     responses(
         (status = 200, description = "The zip", content_type = "application/zip"),
         (status = 206, description = "The requested `Range`"),
-        (status = 304, description = "The client has it already"),
+        (status = 304, description = "The client's copy is current"),
         (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
         (status = 416, description = "`bad_range`", body = Problem),
         (status = 503, description = "`storage_unavailable`", body = Problem)
@@ -299,12 +299,12 @@ async fn reply_with_version(
     }
     let path = store.blob_path(&version.hash);
     let unreadable = |error: io::Error| {
-        tracing::warn!(file = %path.display(), %error, "a version of a schedule cannot be read");
+        tracing::warn!(file = %path.display(), %error, "a stored version of a schedule cannot be read");
         Refusal::NotReadable
     };
     let length = tokio::fs::metadata(&path).await.map_err(unreadable)?.len();
     if length != version.size {
-        return Err(unreadable(io::Error::other("it has another length than it had")));
+        return Err(unreadable(io::Error::other("its length has changed")));
     }
     let length = usize::try_from(length).map_err(|_| Refusal::Internal)?;
     let is_on_condition = wants.if_range().is_none_or(|condition| *condition == tag);
@@ -315,7 +315,7 @@ async fn reply_with_version(
             RangeRequest::Part { first, last } => {
                 let body = stream_range(path.clone(), first, last - first + 1);
                 let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
-                let place = place.expect("numbers are a header value");
+                let place = place.expect("a number is a valid header value");
                 let part = [
                     (header::CONTENT_RANGE, place),
                     (header::CONTENT_LENGTH, HeaderValue::from(last - first + 1)),
@@ -332,7 +332,8 @@ async fn reply_with_version(
 fn version_headers(feed: &FeedId, version: &ScheduleVersion) -> HeaderMap {
     let cache = format!("public, max-age={}, immutable", FRESH_FOR.as_secs());
     let name = format!("attachment; filename=\"{}\"", version_file_name(feed, version));
-    let text = |text: String| HeaderValue::try_from(text).expect("letters, digits and quotes");
+    let text =
+        |text: String| HeaderValue::try_from(text).expect("a quoted tag is a valid header value");
     let (policy, nothing) = producer_policy();
     let mut headers = HeaderMap::from_iter([
         (header::CONTENT_TYPE, HeaderValue::from_static("application/zip")),

@@ -23,7 +23,7 @@ const TAGS: [(&str, &str); 7] = [
     ("bytes", "The last good bytes of each feed, as the producer sent them."),
     ("formats", "The same data in other formats: GTFS-Realtime, SIRI, GBFS, GeoJSON."),
     ("operate", "Health checks and metrics."),
-    ("server API", "For the operator's own back end: publish into `app/` channels."),
+    ("server API", "For the operator's own back end: publish to `app/` channels."),
     ("admin", "For admins: feeds, history, configuration and profiles."),
 ];
 
@@ -50,7 +50,7 @@ fn finish_operation(path: &str, method: &str, operation: &mut Map<String, Value>
         if FILES.iter().any(|prefix| path.starts_with(prefix)) {
             parameters.push(json!({
                 "name": CACHE_BUSTER, "in": "query", "required": false,
-                "description": "Ignored. For clients that append a changing value against caches",
+                "description": "Ignored. For clients that append a changing value to bypass caches",
                 "schema": { "type": "string" },
             }));
         }

@@ -36,7 +36,7 @@ impl ApiError {
     }
 
     fn not_app_channel() -> Self {
-        Self::with_detail(&codes::PERMISSION_DENIED, "only channels that begin with app/")
+        Self::with_detail(&codes::PERMISSION_DENIED, "expected a channel that begins with app/")
     }
 
     fn with_detail(error: &ErrorCode, detail: impl Display) -> Self {

@@ -26,7 +26,7 @@ impl<T: DeserializeOwned> FromRequest<App> for ApiCall<T> {
         check_api_key(&request, app)?;
         let body = run_within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
         let Some(Ok(body)) = body else {
-            return Err(ApiError::bad_request("the body is too large or did not come").into());
+            return Err(ApiError::bad_request("the body is too large or incomplete").into());
         };
         match serde_json::from_slice(&body) {
             Ok(call) => Ok(Self(call)),

@@ -82,7 +82,7 @@ impl DisconnectCall {
             None => (FORCED.0, FORCED.1.to_owned()),
         };
         let wrong = if self.user.is_empty() {
-            "user: expected one"
+            "user is missing"
         } else if !CODES.contains(&code) {
             "disconnect.code: expected 3000 to 4999"
         } else if reason.len() > REASON_BYTES_MAX {

@@ -121,7 +121,7 @@ async fn get_history(
 impl ChannelPosition {
     fn parse_position(self) -> Result<Position, ApiError> {
         let epoch = self.epoch.parse();
-        let epoch = epoch.map_err(|_| ApiError::bad_request("since.epoch: not an epoch"))?;
+        let epoch = epoch.map_err(|_| ApiError::bad_request("since.epoch: invalid epoch"))?;
         Ok(Position { epoch, offset: self.offset })
     }
 }

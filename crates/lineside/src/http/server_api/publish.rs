@@ -213,7 +213,7 @@ fn publish_into(
 impl PublishContent {
     fn validate_content(self) -> Result<ValidPublication, ApiError> {
         if self.version != 0 {
-            return Err(ApiError::bad_request("version is not offered"));
+            return Err(ApiError::bad_request("version is not supported"));
         }
         if self.tags.len() > TAGS_MAX || self.idempotency_key.len() > KEY_BYTES_MAX {
             let wanted = format!(
@@ -225,9 +225,7 @@ impl PublishContent {
             (_, Some(text)) if !text.is_empty() => {
                 let decoded = STANDARD.decode(text).ok();
                 decoded.and_then(json::to_single_line).ok_or_else(|| {
-                    ApiError::bad_request(
-                        "b64data: expected JSON in base 64, as all clients read it",
-                    )
+                    ApiError::bad_request("b64data: expected JSON, encoded as base64")
                 })?
             }
             (Some(data), _) => json::raw_to_single_line(&data),

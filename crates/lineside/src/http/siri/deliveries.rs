@@ -139,7 +139,7 @@ pub(super) fn build_delivery(
         QuerySubject::Records(service) => find_all_records(scene, service, asked, room),
         QuerySubject::Visits => find_visits(scene, asked, room.records),
         QuerySubject::Lines | QuerySubject::StopPoints => {
-            Err(SiriFault::not_offered("lines and stops are asked for by themselves"))
+            Err(SiriFault::not_offered("request lines and stops separately"))
         }
     }
 }
@@ -165,8 +165,7 @@ fn find_all_records(
 
 fn too_many_records(left: &str) -> SiriFault {
     SiriFault::too_many_records(format!(
-        "there is more than the {left} that are left in this answer: ask by DatasetId or LineRef, or get all in parts from \
-         /siri/rest with a requestorId or from /siri/services with a RequestorRef"
+        "the result exceeds the {left} left in this response: limit it by DatasetId or LineRef, or request it in parts from /siri/rest with a requestorId or from /siri/services with a RequestorRef"
     ))
 }
 
@@ -328,8 +327,7 @@ fn find_visits(
     let delivery = find_first_visits(scene, asked, room.saturating_add(1))?;
     if count_elements(&delivery) > room {
         return Err(SiriFault::too_many_records(format!(
-            "there are more than the {room} visits that are left in this answer: ask for fewer by \
-             PreviewInterval, LineRef or MinimumStopVisitsPerLine"
+            "the result exceeds the {room} visits left in this response: limit it by PreviewInterval, LineRef or MinimumStopVisitsPerLine"
         )));
     }
     Ok(delivery)
@@ -343,7 +341,7 @@ pub(super) fn find_first_visits(
 ) -> Result<ServiceDelivery, SiriFault> {
     let stop = asked.monitored_stop(scene)?;
     let wanted = asked.resolve_references(scene)?;
-    let unknown = || SiriFault::bad_reference(format!("there is no stop {:?}", stop.id));
+    let unknown = || SiriFault::bad_reference(format!("stop {:?} does not exist", stop.id));
     let of = |feed: &str| scene.networks.iter().find(|seen| seen.state.has_feed(feed));
     let seen = stop.feed.as_deref().and_then(of).ok_or_else(unknown)?;
     let monitoring_ref = asked.monitoring_ref.as_deref().unwrap_or(&stop.id);
@@ -416,7 +414,7 @@ fn collect_at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>
     }
     let most = SIRI_DISCOVERED_MAX;
     let fault =
-        format!("there are more than {most} {what}: ask by DatasetId, OperatorRef or LineRef");
+        format!("the result exceeds {most} {what}: limit it by DatasetId, OperatorRef or LineRef");
     Err(SiriFault::too_many_records(fault))
 }
 

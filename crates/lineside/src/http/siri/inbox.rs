@@ -65,13 +65,15 @@ async fn read_body(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<By
             let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
             let Some(piece) = run_within(silence, next).await else {
                 let silence = silence.as_secs();
-                return Err(bad(format!("nothing more of the message came for {silence} s")));
+                return Err(bad(format!("received nothing more for {silence} s")));
             };
             let Some(piece) = piece else {
                 message.shrink_to_fit();
                 return Ok(message.into());
             };
-            let piece = piece.map_err(|_| bad("the message broke off".to_owned()))?;
+            let piece = piece.map_err(|_| {
+                bad("the message is incomplete: the connection was closed".to_owned())
+            })?;
             let Ok(piece) = piece.into_data() else { continue };
             if message.len() + piece.len() > SIRI_DELIVERY_BYTES_MAX {
                 return Err(too_large());
@@ -81,7 +83,7 @@ async fn read_body(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<By
     };
     let longest = limits::SIRI_DELIVERY_TIMEOUT;
     let too_long =
-        || bad(format!("the message did not come within {} min", longest.as_secs() / 60));
+        || bad(format!("the message was not complete within {} min", longest.as_secs() / 60));
     run_within(longest, all).await.ok_or_else(too_long)?
 }
 
@@ -96,12 +98,12 @@ async fn read_body(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<By
         ("feed" = String, Path, description = "The feed's id"),
         ("key" = String, Query, description = "The key in the address of the subscription")
     ),
-    request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
+    request_body(content = String, content_type = "application/xml", description = "A SIRI message"),
     responses(
-        (status = 200, description = "It will be read"),
-        (status = 400, description = "`bad_parameter`: it is too large, or did not come", body = Problem),
-        (status = 404, description = "`not_found`: no feed expects anything under this address", body = Problem),
-        (status = 503, description = "`busy`: too much comes in or waits to be read", body = Problem)
+        (status = 200, description = "The message is queued"),
+        (status = 400, description = "`bad_parameter`: the message is too large or incomplete", body = Problem),
+        (status = 404, description = "`not_found`: no feed expects deliveries at this address", body = Problem),
+        (status = 503, description = "`busy`: the queue of deliveries is full", body = Problem)
     )
 )]
 async fn receive_delivery(
@@ -118,7 +120,7 @@ async fn receive_delivery(
     let is_encoded =
         |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"identity");
     if request.headers().get(header::CONTENT_ENCODING).is_some_and(is_encoded) {
-        let reason = "expected a message as it is, without a content encoding".into();
+        let reason = "expected a message without a content encoding".into();
         return Err(Refusal::BadParameter { name: "body", reason });
     }
     let too_large = || {

@@ -49,7 +49,7 @@ async fn get_file(
 /// Query parameters of every SIRI Lite service, for the OpenAPI description. [`SiriQuery`] parses them, ignoring case.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "only the derived description is used")]
+#[expect(dead_code, reason = "only OpenAPI uses it")]
 struct LiteParameters {
     /// The stop; required by `stop-monitoring`
     #[param(rename = "MonitoringRef")]
@@ -114,7 +114,7 @@ struct LiteParameters {
     ),
     responses(
         (status = 200, description = "The message, complete or as limited by the request", content_type = "application/json"),
-        (status = 400, description = "The same with an `ErrorCondition`, also where the answer would be too large", content_type = "application/json"),
+        (status = 400, description = "The message with an `ErrorCondition`, also if the response would be too large", content_type = "application/json"),
         (status = 404, description = "`not_found`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)
     )
@@ -132,12 +132,12 @@ async fn get_json(
 #[utoipa::path(
     get, path = "/siri/2.0/{service}.xml", tag = "formats",
     params(
-        ("service" = String, Path, description = "As with JSON"),
+        ("service" = String, Path, description = "As for JSON"),
         LiteParameters
     ),
     responses(
         (status = 200, description = "The message, complete or as limited by the request", content_type = "application/xml"),
-        (status = 400, description = "The same with an `ErrorCondition`, also where the answer would be too large", content_type = "application/xml"),
+        (status = 400, description = "The message with an `ErrorCondition`, also if the response would be too large", content_type = "application/xml"),
         (status = 404, description = "`not_found`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)
     )

@@ -44,21 +44,21 @@ const SERVICES: [(&str, SiriOutput); 3] = [
     params(
         ("service" = String, Path, description = "`et`, `vm` or `sx`"),
         ("requestorId" = Option<String>, Query, description = "Any name that no other client uses"),
-        ("datasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
-        ("excludedDatasetIds" = Option<String>, Query, description = "Not of these, separated by commas"),
+        ("datasetId" = Option<Vec<String>>, Query, description = "Only these feeds or networks"),
+        ("excludedDatasetIds" = Option<String>, Query, description = "Feeds or networks to exclude, comma-separated"),
         ("maxSize" = Option<u32>, Query, description = "The maximum number of records; with a `requestorId` 1,500 by default"),
-        ("LineRef" = Option<Vec<String>>, Query, description = "Of these lines"),
-        ("DirectionRef" = Option<String>, Query, description = "In this direction"),
-        ("OperatorRef" = Option<Vec<String>>, Query, description = "Of these operators"),
-        ("VehicleRef" = Option<Vec<String>>, Query, description = "These vehicles"),
-        ("StopPointRef" = Option<Vec<String>>, Query, description = "Situations that concern these stops"),
-        ("MaximumVehicles" = Option<u32>, Query, description = "The same as `maxSize`, of vehicles"),
-        ("MessageIdentifier" = Option<String>, Query, description = "Repeated in the answer"),
-        ("PreviewInterval" = Option<String>, Query, description = "Journeys that begin within this time, as `PT30M`")
+        ("LineRef" = Option<Vec<String>>, Query, description = "Only these lines"),
+        ("DirectionRef" = Option<String>, Query, description = "Only this direction"),
+        ("OperatorRef" = Option<Vec<String>>, Query, description = "Only these operators"),
+        ("VehicleRef" = Option<Vec<String>>, Query, description = "Only these vehicles"),
+        ("StopPointRef" = Option<Vec<String>>, Query, description = "Only situations that affect these stops"),
+        ("MaximumVehicles" = Option<u32>, Query, description = "Like `maxSize`, for vehicles"),
+        ("MessageIdentifier" = Option<String>, Query, description = "Repeated in the response"),
+        ("PreviewInterval" = Option<String>, Query, description = "Only journeys that begin within this time, such as `PT30M`")
     ),
     responses(
         (status = 200, description = "The message", content_type = "application/xml"),
-        (status = 400, description = "The same with an `ErrorCondition`", content_type = "application/xml"),
+        (status = 400, description = "The message with an `ErrorCondition`", content_type = "application/xml"),
         (status = 404, description = "`not_found`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)
     )
@@ -114,7 +114,7 @@ async fn answer_query(
             Ok(reply_with_answer(app, &scene, answer, wants, form).await)
         }
         Some(id) if id.len() > SIRI_REF_BYTES_MAX => {
-            let fault = format!("requestorId: is longer than {SIRI_REF_BYTES_MAX} bytes");
+            let fault = format!("requestorId: longer than {SIRI_REF_BYTES_MAX} bytes");
             Ok(refuse_query(&scene, subject, &SiriFault::invalid_value(fault), form))
         }
         Some(id) => {

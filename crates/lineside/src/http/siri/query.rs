@@ -59,7 +59,7 @@ impl SiriQuery {
             let text = parameters.find_ignoring_case(name);
             let number = text.map(|text| text.parse::<u32>().map_err(|_| text)).transpose();
             number.map_err(|text| {
-                SiriFault::invalid_value(format!("{name}: {text:?} is no whole number"))
+                SiriFault::invalid_value(format!("{name}: {text:?} is not a whole number"))
             })
         };
         Ok(Self {
@@ -93,7 +93,7 @@ impl SiriQuery {
         for dataset in self.datasets.iter().chain(&self.excluded) {
             let is_known = scene.networks.iter().any(|seen| seen.state.has_feed(dataset));
             if !is_known {
-                return Err(SiriFault::bad_reference(format!("there is no feed {dataset:?}")));
+                return Err(SiriFault::bad_reference(format!("feed {dataset:?} does not exist")));
             }
         }
         Ok(RecordFilter {
@@ -137,7 +137,7 @@ impl SiriQuery {
     /// Returns the monitored stop.
     pub(super) fn monitored_stop(&self, scene: &SiriSnapshot) -> Result<ResolvedRef, SiriFault> {
         let Some(text) = &self.monitoring_ref else {
-            return Err(SiriFault::invalid_value("MonitoringRef is missing: it says which stop"));
+            return Err(SiriFault::invalid_value("MonitoringRef, the id of a stop, is missing"));
         };
         self.resolve_reference(scene, RefKind::Stop, text)
     }
@@ -153,8 +153,7 @@ impl SiriQuery {
         })?;
         let name = kind_name(kind);
         let text = format!(
-            "there is no {name} {text:?} so far; one may come with a feed of which no schedule is \
-             known yet"
+            "{name} {text:?} does not exist yet; a schedule that is not loaded yet may have it"
         );
         Some(SiriFault::bad_reference(text))
     }
@@ -200,12 +199,12 @@ fn parse_texts(parameters: &QueryParameters, name: &str) -> Result<Vec<String>, 
 fn check_texts(name: &str, texts: Vec<String>) -> Result<Vec<String>, SiriFault> {
     if texts.len() > SIRI_REFS_MAX {
         return Err(SiriFault::too_many_records(format!(
-            "{name}: more than {SIRI_REFS_MAX} of them"
+            "{name}: more than {SIRI_REFS_MAX} values"
         )));
     }
     if texts.iter().any(|text| text.len() > SIRI_REF_BYTES_MAX) {
         let most = SIRI_REF_BYTES_MAX;
-        return Err(SiriFault::invalid_value(format!("{name}: is longer than {most} bytes")));
+        return Err(SiriFault::invalid_value(format!("{name}: longer than {most} bytes")));
     }
     Ok(texts)
 }
@@ -220,8 +219,11 @@ fn split_list(name: &str, texts: &[String]) -> Result<Vec<String>, SiriFault> {
 fn parse_preview(parameters: &QueryParameters) -> Result<Option<DurationSeconds>, SiriFault> {
     let Some(text) = parameters.find_ignoring_case("PreviewInterval") else { return Ok(None) };
     let span = DurationSeconds::parse(text).filter(|span| span.0 >= 0);
-    let fault =
-        || SiriFault::invalid_value(format!("PreviewInterval: {text:?} is no span such as PT30M"));
+    let fault = || {
+        SiriFault::invalid_value(format!(
+            "PreviewInterval: {text:?} is not a duration such as PT30M"
+        ))
+    };
     span.map(Some).ok_or_else(fault)
 }
 
@@ -231,7 +233,7 @@ fn parse_start(parameters: &QueryParameters) -> Result<Option<SiriTime>, SiriFau
     let time = SiriTime::parse_exact(&text.replace(' ', "+"));
     let fault = || {
         SiriFault::invalid_value(format!(
-            "StartTime: {text:?} is no moment such as 2026-11-21T20:25:00+01:00"
+            "StartTime: {text:?} is not a time such as 2026-11-21T20:25:00+01:00"
         ))
     };
     time.map(Some).ok_or_else(fault)
@@ -258,11 +260,11 @@ fn kind_name(kind: RefKind) -> &'static str {
 fn reference_fault(fault: RefError, kind: RefKind, text: &str) -> SiriFault {
     let name = kind_name(kind);
     match fault {
-        RefError::Unknown => SiriFault::bad_reference(format!("there is no {name} {text:?}")),
+        RefError::Unknown => SiriFault::bad_reference(format!("{name} {text:?} does not exist")),
         RefError::Ambiguous(feeds) => {
             let ways: Vec<String> = feeds.iter().map(|feed| format!("{feed}:{text}")).collect();
             let ways = ways.join(" or ");
-            SiriFault::bad_reference(format!("several feeds have a {name} {text:?}: say {ways}"))
+            SiriFault::bad_reference(format!("several feeds have a {name} {text:?}: use {ways}"))
         }
     }
 }

@@ -53,14 +53,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     post, path = "/siri/services", tag = "formats",
     params(
-        ("DatasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
-        ("ExcludedDatasetIds" = Option<String>, Query, description = "Not of these, separated by commas")
+        ("DatasetId" = Option<Vec<String>>, Query, description = "Only these feeds or networks"),
+        ("ExcludedDatasetIds" = Option<String>, Query, description = "Feeds or networks to exclude, comma-separated")
     ),
-    request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
+    request_body(content = String, content_type = "application/xml", description = "A SIRI message"),
     responses(
-        (status = 200, description = "The answer", content_type = "application/xml"),
-        (status = 400, description = "An `ErrorCondition`: the request cannot be read", content_type = "application/xml"),
-        (status = 500, description = "A fault of SOAP: the request cannot be read, or nothing that it asks for is offered here", content_type = "text/xml"),
+        (status = 200, description = "The response", content_type = "application/xml"),
+        (status = 400, description = "An `ErrorCondition`: the request is invalid", content_type = "application/xml"),
+        (status = 500, description = "A SOAP fault: the request is invalid or not supported", content_type = "text/xml"),
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
@@ -120,7 +120,7 @@ impl ParsedPost {
         let body = run_within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
         let Some(Ok(body)) = body else {
             let fault = SiriFault::invalid_value(format!(
-                "the request is larger than {SIRI_REQUEST_BYTES_MAX} bytes or did not come"
+                "the request is larger than {SIRI_REQUEST_BYTES_MAX} bytes or incomplete"
             ));
             return Ok(Err(refusal_reply(scene, SiriEncoding::Xml, &fault)));
         };
@@ -139,7 +139,7 @@ impl ParsedPost {
         let name = request.requestor_ref.as_deref().map(str::trim).filter(|it| !it.is_empty());
         let Some(name) = name else { return Ok(None) };
         if name.len() > SIRI_REF_BYTES_MAX {
-            let fault = format!("RequestorRef: is longer than {SIRI_REF_BYTES_MAX} bytes");
+            let fault = format!("RequestorRef: longer than {SIRI_REF_BYTES_MAX} bytes");
             return Err(SiriFault::invalid_value(fault));
         }
         let (name, form) = (name.to_owned(), self.form);
@@ -185,9 +185,8 @@ impl ParsedPost {
 /// Parses the single request of a body.
 fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
     let limits = MessageLimits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..MessageLimits::default() };
-    let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits).map_err(|error| {
-        SiriFault::invalid_value(format!("the request cannot be read: {error}"))
-    })?;
+    let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits)
+        .map_err(|error| SiriFault::invalid_value(format!("the request is invalid: {error}")))?;
     let is_of_moment = |field: Option<&str>| {
         field.is_some_and(|field| field.rsplit('/').next() == Some("RequestTimestamp"))
     };
@@ -200,10 +199,10 @@ fn parse_payload(body: &[u8]) -> Result<MessagePayload, SiriFault> {
         u64::try_from(problems.retained_problems().len()) == Ok(problems.total_count());
     let first = if are_all_kept { grave.next() } else { problems.retained_problems().first() };
     if let Some(problem) = first {
-        return Err(SiriFault::invalid_value(format!("the request cannot be read: {problem}")));
+        return Err(SiriFault::invalid_value(format!("the request is invalid: {problem}")));
     }
     let payload = message.payloads.into_iter().next();
-    payload.ok_or_else(|| SiriFault::invalid_value("the request asks nothing"))
+    payload.ok_or_else(|| SiriFault::invalid_value("the request is empty"))
 }
 
 /// A parsed request and its context.
@@ -244,7 +243,7 @@ impl PostedRequest<'_> {
                 single(QuerySubject::StopPoints, request.to_query())
             }
             _ => {
-                let fault = "only requests for data are answered at this address";
+                let fault = "this address only supports requests for data";
                 return Err(SiriFault::not_offered(fault));
             }
         })
@@ -355,10 +354,10 @@ fn list_queries(
         .chain(visits.map(|it| (QuerySubject::Visits, it)));
     let questions: Vec<(QuerySubject, &dyn QueryElement)> = questions.collect();
     if questions.is_empty() {
-        return Err(SiriFault::invalid_value("the request is for no service that is offered"));
+        return Err(SiriFault::invalid_value("the request has no supported service"));
     }
     if questions.len() > SIRI_QUESTIONS_MAX {
-        let fault = format!("the request is for more than {SIRI_QUESTIONS_MAX} deliveries");
+        let fault = format!("the request has more than {SIRI_QUESTIONS_MAX} deliveries");
         return Err(SiriFault::invalid_value(fault));
     }
     Ok(questions)

@@ -142,6 +142,6 @@ async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() 
     };
     assert_eq!(none, "");
     assert!(line.starts_with("there is no line \"nope\" so far"), "{line}");
-    assert!(stop.starts_with("there is no stop \"nowhere\" so far"), "{stop}");
+    assert!(stop.starts_with("stop \"nowhere\" does not exist yet"), "{stop}");
     running.shut_down().await;
 }

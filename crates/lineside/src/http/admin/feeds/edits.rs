@@ -18,7 +18,7 @@ use crate::settings::{EditAction, EditError, LiveSettings};
 
 fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
-        let reason = format!("expected a JSON object with keys of a feed: {error}");
+        let reason = format!("expected a JSON object with the keys of a feed: {error}");
         Refusal::BadParameter { name: "body", reason: reason.into() }
     })
 }
@@ -30,16 +30,16 @@ fn parse_keys(body: &Bytes) -> Result<Keys, Refusal> {
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds", tag = "admin", security(("admin" = [])),
     params(
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change, and requests the source once"),
-        ("test" = Option<bool>, Query, description = "`false` leaves out the request of a dry run")
+        ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change, and requests the source once"),
+        ("test" = Option<bool>, Query, description = "`false` disables the request of a dry run")
     ),
     request_body(content = Object, description = "`{\"id\": \"buses\", \"url\": \"https://…\", \"poll\": \"30s\"}`"),
     responses(
-        (status = 201, description = "It is there, and recorded", body = EditReply),
-        (status = 200, description = "What would change", body = EditReply),
+        (status = 201, description = "The feed was added", body = EditReply),
+        (status = 200, description = "The changes that would be made", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 409, description = "`feed_exists`", body = Problem),
-        (status = 422, description = "`bad_feed`: what is wrong, by key", body = Problem)
+        (status = 422, description = "`bad_feed`: the errors, by key", body = Problem)
     )
 )]
 pub(super) async fn add_feed(
@@ -70,7 +70,7 @@ pub(super) async fn add_feed(
     get, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
     responses(
-        (status = 200, description = "It", body = OverrideReply),
+        (status = 200, description = "The overrides", body = OverrideReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
@@ -95,16 +95,15 @@ pub(super) async fn get_override(
     patch, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(
         ("id" = String, Path, description = "The feed's id"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change; where that concerns how the \
-            source is requested, it is requested once"),
-        ("test" = Option<bool>, Query, description = "`false` leaves out the request of a dry run")
+        ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change; if the change affects requests of the source, it is requested once"),
+        ("test" = Option<bool>, Query, description = "`false` disables the request of a dry run")
     ),
     request_body(content = Object, description = "`{\"poll\": \"30s\", \"name\": null}`"),
     responses(
-        (status = 200, description = "It is in force, and recorded", body = EditReply),
+        (status = 200, description = "The feed was changed", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 422, description = "`bad_feed`: what is wrong, by key", body = Problem)
+        (status = 422, description = "`bad_feed`: the errors, by key", body = Problem)
     )
 )]
 pub(super) async fn change_feed(
@@ -124,13 +123,13 @@ pub(super) async fn change_feed(
     delete, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(
         ("id" = String, Path, description = "The feed's id"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+        ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change")
     ),
     responses(
-        (status = 200, description = "It is gone, and that is recorded", body = EditReply),
+        (status = 200, description = "The feed was removed", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 409, description = "`feed_in_use`: another one names it as its schedule", body = Problem)
+        (status = 409, description = "`feed_in_use`: another feed uses it as its schedule", body = Problem)
     )
 )]
 pub(super) async fn remove_feed(
@@ -148,10 +147,10 @@ pub(super) async fn remove_feed(
     delete, path = "/api/v1/admin/feeds/{id}/override", tag = "admin", security(("admin" = [])),
     params(
         ("id" = String, Path, description = "The feed's id"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+        ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change")
     ),
     responses(
-        (status = 200, description = "It has no overrides", body = EditReply),
+        (status = 200, description = "The overrides were deleted", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
@@ -171,7 +170,7 @@ pub(super) async fn revert_feed(
     post, path = "/api/v1/admin/feeds/{id}/pause", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
     responses(
-        (status = 200, description = "It is paused", body = EditReply),
+        (status = 200, description = "The feed is paused", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
@@ -188,7 +187,7 @@ pub(super) async fn pause_feed(
     post, path = "/api/v1/admin/feeds/{id}/resume", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
     responses(
-        (status = 200, description = "It is polled", body = EditReply),
+        (status = 200, description = "The feed is polled", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )

@@ -61,7 +61,7 @@ pub(super) struct FullEditHistory {
 /// Lists the edits of a feed, with their authors and changes
 #[utoipa::path(
     get, path = "/api/v1/admin/feeds/{id}/history", tag = "admin", security(("admin" = [])),
-    params(("id" = String, Path, description = "The feed's id, also of one that is gone")),
+    params(("id" = String, Path, description = "The id of a feed, also of a removed one")),
     responses(
         (status = 200, description = "Newest first; secrets are shown as `***`", body = EditHistory),
         (status = 401, description = "`not_admin`", body = Problem)
@@ -78,7 +78,7 @@ pub(super) async fn get_history(
 /// Lists the edits of all feeds, removed ones included
 #[utoipa::path(
     get, path = "/api/v1/admin/history", tag = "admin", security(("admin" = [])),
-    params(("before" = Option<i64>, Query, description = "Only edits that came before the one of this number")),
+    params(("before" = Option<i64>, Query, description = "Only edits before the edit with this number")),
     responses(
         (status = 200, description = "Newest first; secrets are shown as `***`", body = FullEditHistory),
         (status = 400, description = "`bad_parameter`", body = Problem),
@@ -137,11 +137,11 @@ fn edit_item((n, edit): NumberedEdit) -> EditItem {
     params(
         ("id" = String, Path, description = "The feed's id"),
         ("n" = i64, Path, description = "The number of the edit"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change"),
-        ("overwrite" = Option<bool>, Query, description = "`true` also sets back keys that later edits changed")
+        ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change"),
+        ("overwrite" = Option<bool>, Query, description = "`true` also restores keys that later edits changed")
     ),
     responses(
-        (status = 200, description = "The edit is undone, and that is recorded", body = EditReply),
+        (status = 200, description = "The edit was undone", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_edit`", body = Problem),
         (status = 409, description = "`changed_since`: a later edit changed the same key", body = Problem)
@@ -165,11 +165,11 @@ pub(super) async fn undo_feed_edit(
     post, path = "/api/v1/admin/history/{n}/undo", tag = "admin", security(("admin" = [])),
     params(
         ("n" = i64, Path, description = "The number of the edit"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change"),
-        ("overwrite" = Option<bool>, Query, description = "`true` also sets back keys that later edits changed")
+        ("dry_run" = Option<bool>, Query, description = "`true` only returns what would change"),
+        ("overwrite" = Option<bool>, Query, description = "`true` also restores keys that later edits changed")
     ),
     responses(
-        (status = 200, description = "The edit is undone, and that is recorded", body = EditReply),
+        (status = 200, description = "The edit was undone", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_edit`", body = Problem),
         (status = 409, description = "`changed_since`: a later edit changed the same key", body = Problem)

@@ -59,7 +59,7 @@ fn a_whole_answer_is_bounded_by_its_bytes_and_by_no_number_of_journeys() {
     assert_eq!((count_elements(&told), told.more_data), (JOURNEYS, None));
     let estimated = estimate_bytes(&told);
     assert!(ask(&all, estimated).is_ok());
-    let Err(fault) = ask(&all, estimated - 1) else { panic!("it is larger than that") };
+    let Err(fault) = ask(&all, estimated - 1) else { panic!("the response exceeds the limit") };
     assert_eq!(fault.error_condition().kind.as_deref(), Some("AllowedResourceUsageExceededError"));
     // A client that asks for fewer records gets as many as fit.
     let few = SiriQuery { most: Some(10), ..SiriQuery::default() };

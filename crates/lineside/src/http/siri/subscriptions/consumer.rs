@@ -78,7 +78,7 @@ impl ConsumerClients {
             Ok(response) => response.status().is_success(),
             Err(error) => {
                 let error = error.without_url();
-                tracing::debug!(%error, "a consumer of SIRI did not take a message");
+                tracing::debug!(%error, "a SIRI consumer did not accept a message");
                 false
             }
         }

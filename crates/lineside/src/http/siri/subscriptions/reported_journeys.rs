@@ -170,11 +170,11 @@ mod tests {
         let mut known = ReportedJourneys::default();
         let mut tell = |times: &[i64]| known.report_journey(&journey("a", times), 60, 0);
         assert!(tell(&[990, 2_000]));
-        assert!(!tell(&[1_020, 2_000]), "a status follows from its time");
+        assert!(!tell(&[1_020, 2_000]), "the status is derived from the time");
         assert!(!tell(&[1_049, 1_941]));
-        assert!(tell(&[1_050, 2_000]), "a minute after what was told");
+        assert!(tell(&[1_050, 2_000]), "a minute after the last report");
         assert!(!tell(&[991, 2_000]));
-        assert!(tell(&[1_050]), "a call is gone");
+        assert!(tell(&[1_050]), "a call was removed");
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         a.cancellation = Some(true);
         assert!(known.report_journey(&a, 3_600, 0));
         a.estimated_calls[0].departure_status = Some(CallStatus::Arrived);
-        assert!(known.report_journey(&a, 3_600, 0), "it is there");
+        assert!(known.report_journey(&a, 3_600, 0), "the journey is remembered");
         a.estimated_calls[0].expected_departure_time = None;
         assert!(known.report_journey(&a, 3_600, 0));
         // Each journey counts separately.
@@ -201,7 +201,7 @@ mod tests {
         }
         assert_eq!((known.told.len(), known.n_times), (TIMES_MAX / 100, TIMES_MAX));
         let beyond = journey(&(TIMES_MAX / 100).to_string(), &calls);
-        assert!(known.report_journey(&beyond, 60, 0), "what is not remembered is told again");
+        assert!(known.report_journey(&beyond, 60, 0), "a forgotten journey is sent again");
         known.forget_past(1_000 + REMEMBERED_FOR - 1);
         assert_eq!(known.n_times, TIMES_MAX);
         known.forget_past(1_000 + REMEMBERED_FOR);

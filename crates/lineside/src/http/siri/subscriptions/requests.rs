@@ -56,11 +56,11 @@ pub(in super::super) fn routes() -> OpenApiRouter<App> {
 /// envelope of the request.
 #[utoipa::path(
     post, path = "/siri/subscribe", tag = "formats",
-    request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
+    request_body(content = String, content_type = "application/xml", description = "A SIRI message"),
     responses(
-        (status = 200, description = "How each subscription went", content_type = "application/xml"),
-        (status = 400, description = "An `ErrorCondition`: the request cannot be read", content_type = "application/xml"),
-        (status = 500, description = "A fault of SOAP: the request cannot be read, or is not for subscriptions", content_type = "text/xml"),
+        (status = 200, description = "The result of each subscription", content_type = "application/xml"),
+        (status = 400, description = "An `ErrorCondition`: the request is invalid", content_type = "application/xml"),
+        (status = 500, description = "A SOAP fault: the request is invalid or not about subscriptions", content_type = "text/xml"),
         (status = 503, description = "`busy` or `shutting_down`", body = Problem)
     )
 )]
@@ -92,7 +92,7 @@ async fn subscribe(
         MessagePayload::TerminateSubscriptionRequest(request) => {
             Ok(terminate_subscriptions(&app, &scene, request, asker))
         }
-        _ => Err(SiriFault::not_offered("only subscriptions are taken at this address")),
+        _ => Err(SiriFault::not_offered("this address only supports subscriptions")),
     };
     Ok(posted.build_reply(&scene, made))
 }
@@ -184,7 +184,7 @@ impl SubscriptionBatch<'_> {
         });
         let mut statuses: Vec<ResponseStatus> = begun.collect();
         if statuses.is_empty() {
-            let fault = SiriFault::invalid_value("the request is for no service that is offered");
+            let fault = SiriFault::invalid_value("the request has no supported service");
             statuses.push(response_status(
                 scene,
                 request.requestor_ref.as_deref(),
@@ -232,9 +232,9 @@ impl SubscriptionBatch<'_> {
             asker,
         );
         let (number, stop) = place.map_err(|why| match why {
-            EntryRejection::Full => SiriFault::too_many_records("there are too many subscriptions"),
+            EntryRejection::Full => SiriFault::too_many_records("too many subscriptions"),
             EntryRejection::Taken => SiriFault::not_allowed(format!(
-                "this client has a subscription {:?} for another consumer",
+                "this client already has a subscription {:?} for another consumer",
                 name.subscription
             )),
         })?;
@@ -256,11 +256,11 @@ impl SubscriptionBatch<'_> {
     fn end_time(&self, wish: &SubscriptionTerms<'_>) -> Result<UnixMillis, SiriFault> {
         let ends = wish.ends.ok_or_else(|| {
             SiriFault::invalid_value(
-                "InitialTerminationTime is missing: it says when the subscription ends",
+                "InitialTerminationTime, the end of the subscription, is missing",
             )
         })?;
         if ends.as_millis() <= self.scene.at.0 {
-            return Err(SiriFault::invalid_value("InitialTerminationTime is over"));
+            return Err(SiriFault::invalid_value("InitialTerminationTime is in the past"));
         }
         let longest = match self.is_trusted {
             true => SIRI_SUBSCRIPTION_LIFE_MAX,
@@ -273,7 +273,7 @@ impl SubscriptionBatch<'_> {
 /// Returns the fault for subscriptions beyond the limit of one request.
 fn too_many_fault() -> SiriFault {
     SiriFault::too_many_records(format!(
-        "one request is for {SIRI_QUESTIONS_MAX} subscriptions at most"
+        "one request can have at most {SIRI_QUESTIONS_MAX} subscriptions"
     ))
 }
 
@@ -294,17 +294,14 @@ fn check_name(what: &str, text: Option<&str>) -> Result<String, SiriFault> {
 
 /// Parses the consumer's address. A client chooses it, so it must be public unless the operator or an admin trusts it.
 fn consumer_address(text: Option<&str>, is_trusted: bool) -> Result<Url, SiriFault> {
-    let missing = || {
-        SiriFault::invalid_value("ConsumerAddress is missing: it says where deliveries are sent")
-    };
+    let missing =
+        || SiriFault::invalid_value("ConsumerAddress, the URL for deliveries, is missing");
     let text = text.ok_or_else(missing)?;
     let url: Url = text.parse().map_err(|error| {
-        SiriFault::invalid_value(format!("ConsumerAddress is no address: {error}"))
+        SiriFault::invalid_value(format!("ConsumerAddress is not a URL: {error}"))
     })?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(SiriFault::invalid_value(
-            "ConsumerAddress begins with neither http: nor https:",
-        ));
+        return Err(SiriFault::invalid_value("ConsumerAddress must begin with http: or https:"));
     }
     if !is_trusted {
         PublicOnly::check_url(&url)
@@ -362,7 +359,7 @@ fn terminate_subscriptions(
             None
         } else {
             Some(SiriFault::unknown_subscription(format!(
-                "{subscriber:?} has no subscription {:?} of this client",
+                "this client has no subscription {:?} for {subscriber:?}",
                 name.subscription
             )))
         };

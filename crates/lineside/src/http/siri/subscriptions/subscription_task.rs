@@ -89,7 +89,7 @@ pub(super) async fn run_subscription(
         let pause = match looked {
             UpdateOutcome::Failed if patience.record_failure(sent, clock.monotonic()) => {
                 let SubscriptionPermit { name, .. } = &run.place;
-                tracing::info!(?name, "a SIRI consumer fails, and its subscription ends");
+                tracing::info!(?name, "a SIRI consumer keeps failing, so its subscription ends");
                 return;
             }
             UpdateOutcome::Failed => RETRY,
