@@ -256,7 +256,7 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
         ),
         ("hub_publications", "Publications appended to rooms", hub.publications_total),
         ("hub_states_encoded", "Encoded room states", hub.states_encoded_total),
-        ("hub_states_begun", "Full states started for a subscriber", hub.states_begun_total),
+        ("hub_states_begun", "Full states started for subscribers", hub.states_begun_total),
         ("hub_resumed", "Subscriptions resumed from their position", hub.resumed_total),
         ("hub_member_changes", "Published join and leave events", hub.member_changes_total),
         (
@@ -293,7 +293,7 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
     for (reason, value) in reasons {
         gaps.get_or_create(&ReasonLabel { reason }).inc_by(value);
     }
-    registry.register("hub_gaps", "Full states sent instead of missed changes, by reason", gaps);
+    registry.register("hub_gaps", "Full states sent for missed changes, by reason", gaps);
 }
 
 fn register_settings(registry: &mut Registry, app: &App) {
