@@ -189,7 +189,8 @@ async fn what_is_wrong_is_told_by_key_and_changes_nothing() {
         assert!(problem["detail"].as_str().unwrap().contains(says), "{problem}");
     };
     refused(Method::PATCH, "feeds/a", json!({"poll": "soon"}), "bad_feed", "poll: ").await;
-    refused(Method::PATCH, "feeds/a", json!({"static": "b"}), "bad_feed", "no feed b").await;
+    refused(Method::PATCH, "feeds/a", json!({"static": "b"}), "bad_feed", "feed b does not exist")
+        .await;
     refused(Method::PATCH, "feeds/none", json!({}), "unknown_feed", "").await;
     refused(Method::PATCH, "feeds/a", json!([]), "bad_parameter", "object").await;
     let file = json!({"id": "b", "url": "/etc/passwd"});

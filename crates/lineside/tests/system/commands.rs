@@ -241,7 +241,7 @@ async fn what_lies_elsewhere_is_brought_to_the_disk() {
 fn the_example_configuration_is_fine() {
     let example = format!("{}/lineside.example.toml", repository());
     let said = check(&["serve", "--config", &example, "--check"], 0);
-    assert!(said.contains("is fine: 4 feeds"), "{said}");
+    assert!(said.contains("is valid: 4 feeds"), "{said}");
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn a_file_that_is_not_there_yet_is_a_warning() {
     let feed = format!("a={}", absent.display());
     let warning = format!("warning: feed a: {} does not exist", absent.display());
     let said = check(&["serve", "--check", "--feed", &feed], 0);
-    assert!(said.contains("is fine: 1 feed") && said.contains(&warning), "{said}");
+    assert!(said.contains("is valid: 1 feed") && said.contains(&warning), "{said}");
     std::fs::write(&absent, "").unwrap();
     assert!(!check(&["serve", "--check", "--feed", &feed], 0).contains("warning"));
     std::fs::remove_file(&absent).unwrap();

@@ -165,7 +165,7 @@ async fn what_is_asked_for_wrongly_is_refused_in_the_apis_words() {
         ("publish", json!({"channel": "app", "data": 1}), 107, "segments"),
         ("publish", json!({"channel": "app/x"}), 107, "data is missing"),
         ("publish", json!({"data": 1}), 107, "missing field `channel`"),
-        ("publish", json!({"channel": "app/x", "b64data": "%"}), 107, "base 64"),
+        ("publish", json!({"channel": "app/x", "b64data": "%"}), 107, "base64"),
         ("publish", json!({"channel": "app/x", "b64data": "AAAA"}), 107, "JSON"),
         ("publish", json!({"channel": "app/x", "data": large}), 107, "at most"),
         ("publish", json!({"channel": "app/x", "data": 1, "version": 3}), 107, "version"),

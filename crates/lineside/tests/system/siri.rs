@@ -250,7 +250,7 @@ async fn a_data_set_settles_which_network_an_id_is_of() {
         let error = delivery.estimated_timetables.first();
         let error = error.and_then(|it| it.head.error_condition.as_ref());
         let said = error.and_then(|it| it.text.as_deref());
-        status == 400 && said.is_some_and(|text| text.contains("say town:A or twin:A"))
+        status == 400 && said.is_some_and(|text| text.contains("use town:A or twin:A"))
     })
     .await;
     for path in [

@@ -178,7 +178,7 @@ struct QuarterHourItem {
         ("stop" = Option<String>, Query, description = "Only trips that depart from this stop or station within two hours, with their delays there")
     ),
     responses(
-        (status = 200, description = "The answer, the counts behind it, and the trips", body = DelaysItem),
+        (status = 200, description = "The answer, its counts, and the trips", body = DelaysItem),
         (status = 404, description = "`unknown_feed`, `unknown_route`, `unknown_stop` or `other_format`", body = Problem),
         (status = 503, description = "`busy`, or `no_data` while the schedule with the stop or line is not loaded", body = Problem)
     )

@@ -141,7 +141,7 @@ async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() 
         panic!("{said:?}")
     };
     assert_eq!(none, "");
-    assert!(line.starts_with("there is no line \"nope\" so far"), "{line}");
+    assert!(line.starts_with("line \"nope\" does not exist yet"), "{line}");
     assert!(stop.starts_with("stop \"nowhere\" does not exist yet"), "{stop}");
     running.shut_down().await;
 }

@@ -19,7 +19,7 @@ const ANSWER_MAX: std::time::Duration = std::time::Duration::from_secs(5);
     post, path = "/api/v1/admin/feeds/{id}/poll", tag = "admin", security(("admin" = [])),
     params(("id" = String, Path, description = "The feed's id")),
     responses(
-        (status = 202, description = "The poll has started"),
+        (status = 202, description = "The poll is requested"),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
         (status = 409, description = "`feed_paused`", body = Problem),
