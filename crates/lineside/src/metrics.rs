@@ -196,12 +196,12 @@ fn register_partitions(registry: &mut Registry, app: &App) {
         ("wire_connections", "Session connections, except HTTP/2", partitions.connection_count()),
         (
             "wire_pending_connections",
-            "Connections in the mailboxes of those who will own them",
+            "New connections waiting for their partition",
             partitions.pending_connections(),
         ),
         (
             "wire_pending_snapshots",
-            "Sessions that wait for their turn to be given a state",
+            "Sessions waiting for a full state",
             partitions.pending_snapshots(),
         ),
     ];
@@ -271,7 +271,7 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
         ),
         (
             "hub_publications_evicted",
-            "Publications dropped early for the byte limit",
+            "Publications dropped early by the byte limit",
             hub.shrunk_total,
         ),
     ];
@@ -301,7 +301,7 @@ fn register_settings(registry: &mut Registry, app: &App) {
     for (outcome, n) in app.settings().reload_counts() {
         reads.get_or_create(&OutcomeLabel { outcome }).inc_by(n);
     }
-    registry.register("config_reloads", "Reloads of the configuration", reads);
+    registry.register("config_reloads", "Configuration reloads, by outcome", reads);
     let state = app.settings().reload_state();
     let refused: Gauge = Gauge::default();
     refused.set(i64::from(state.refused.is_some()));
@@ -357,7 +357,7 @@ fn register_store(registry: &mut Registry, figures: StoreMetrics) {
         ("store_writes", "Polls, states and reports written to the store", figures.written),
         (
             "store_dropped",
-            "Polls, states and reports of feeds that were not, and will not be",
+            "Polls, states and reports that were dropped without being written",
             figures.lost,
         ),
         ("store_failures", "Failed writes to the database file", figures.failures),

@@ -72,7 +72,7 @@ fn slug(heading: &str) -> String {
 #[test]
 fn every_task_that_a_paper_names_exists() {
     let listing =
-        Command::new(env!("xtask prints its commands")).output().expect("xtask lists its verbs");
+        Command::new(env!("CARGO_BIN_EXE_xtask")).output().expect("xtask lists its verbs");
     let listing = String::from_utf8(listing.stdout).expect("the output is UTF-8");
     let verbs: BTreeSet<&str> = words_after("cargo xtask ", &listing).collect();
     assert!(verbs.contains("demo") && verbs.contains("test"), "`cargo xtask` prints:\n{listing}");

@@ -25,13 +25,13 @@ pub(super) struct QueueMetricNames {
 
 /// Names of the queue of schedule validations.
 pub(super) static SCHEDULES: QueueMetricNames = QueueMetricNames {
-    slots: Some(("validation_slots", "Schedules that are validated at once")),
-    running: ("validation_running", "Schedules that are validated now"),
-    waiting: ("validation_waiting", "Feeds whose newest version waits"),
-    finished: ("validation_finished", "Versions that were validated"),
+    slots: Some(("validation_slots", "Schedules that can be validated at the same time")),
+    running: ("validation_running", "Schedules that are being validated"),
+    waiting: ("validation_waiting", "Feeds whose newest version is queued for validation"),
+    finished: ("validation_finished", "Validated versions"),
     unfinished: ("validation_aborted", "Versions whose validation was aborted"),
-    refused: ("validation_refused", "Times that a version found the queue full"),
-    replaced: ("validation_superseded", "Versions that a newer one replaced in the queue"),
+    refused: ("validation_refused", "Versions not queued because the queue was full"),
+    replaced: ("validation_superseded", "Queued versions replaced by a newer version"),
     took: ("validation_seconds", "Duration of the validation of a version"),
 };
 

@@ -149,7 +149,7 @@ fn failure_message(why: &str, said: &str, name: &str, memory: u64) -> String {
         Some((_, reason)) => reason.replace("--memory allows", "uploads.memory allows"),
         None if said.contains(NO_ROOM) => {
             let memory = format_size(memory);
-            format!("looking at it takes more memory than uploads.memory allows, which is {memory}")
+            format!("it takes more memory than uploads.memory allows ({memory})")
         }
         None => format!("the validator {why}"),
     }
@@ -329,8 +329,8 @@ mod tests {
         let bound = told("ended with exit code 3", said, "gtfs.zip");
         assert_eq!(bound, "it would take about 9GiB of memory, and uploads.memory allows 4GiB");
         let bound =
-            told("was killed by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
-        assert!(bound.contains("uploads.memory allows, which is 4GiB"), "{bound}");
+            told("was ended by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
+        assert!(bound.contains("uploads.memory allows (4GiB)"), "{bound}");
         let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
         assert_eq!(broken, "the validator did not end within 120s and was stopped");
         let other = told("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");

@@ -161,7 +161,7 @@ struct FailedRuleItem {
     responses(
         (status = 200, description = "The report", body = ReportItem),
         (status = 400, description = "`bad_parameter`", body = Problem),
-        (status = 404, description = "`unknown_feed`, or `not_found`: there is no such report, or none yet", body = Problem),
+        (status = 404, description = "`unknown_feed`, or `not_found`: the report does not exist, or not yet", body = Problem),
         (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]

@@ -23,7 +23,7 @@ const ANSWER_MAX: std::time::Duration = std::time::Duration::from_secs(5);
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
         (status = 409, description = "`feed_paused`", body = Problem),
-        (status = 429, description = "`rate_limited`: `Retry-After` says when the rate leaves room", body = Problem)
+        (status = 429, description = "`rate_limited`: the rate limit of the source is reached; `Retry-After` has the wait", body = Problem)
     )
 )]
 pub(super) async fn request_poll(
