@@ -48,12 +48,13 @@ function row({ id, record }) {
   const { words, tone } = delayWords(record.status, record.delay);
   const classes = [tone === "cancelled" && "is-cancelled", record.expected === null && "is-plain", stale.has(record.source) && "is-stale"].filter(Boolean);
   const cell = (/** @type {string} */ tag, /** @type {any[]} */ ...children) => element(tag, { role: "cell" }, ...children);
+  const none = () => element("span.soft", {}, "–");
   const time = (/** @type {string} */ value) => element("time", { datetime: value }, hours(seconds(value) ?? 0, page.timezone));
   return element(
     ["tr", ...classes].join("."),
     { role: "row", "data-id": id, "data-trip": record.trip_id, "data-leaves": leaves(record), "data-source": record.source },
-    cell("td.scheduled", time(record.scheduled)),
-    cell("td.expected", record.expected && record.status === "realtime" ? time(record.expected) : element("span.soft", {}, "–")),
+    cell("td.scheduled", record.scheduled ? time(record.scheduled) : none()),
+    cell("td.expected", record.expected && record.status === "realtime" ? time(record.expected) : none()),
     cell("td.line", badge(record.route_short_name, record.route_color)),
     cell("td.to", destination(id, record)),
     cell("td.platform", ...platform(record)),
@@ -137,7 +138,10 @@ function ask() {
       const made = new DOMParser().parseFromString(await reply.text(), "text/html");
       put([...made.querySelectorAll(".board tbody > tr")]);
       const [pager, newPager] = [document, made].map((it) => /** @type {HTMLElement|null} */ (it.querySelector(".board-pager")));
-      if (pager && newPager) replaceContent(pager, [...newPager.childNodes]);
+      if (pager && newPager) {
+        replaceContent(pager, [...newPager.childNodes]);
+        pager.hidden = newPager.hidden;
+      }
       tick();
     } catch {
       // the server is away: the connection's sign says so

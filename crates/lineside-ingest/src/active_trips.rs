@@ -1,6 +1,6 @@
 //! Running trips of a route that no vehicle reports, with their predicted next stop.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::TripUpdate};
 use lineside_sync::UnixMillis;
@@ -9,11 +9,9 @@ use smol_str::SmolStr;
 use crate::{
     config::FeedId,
     network::NetworkState,
-    normalize::{
-        CallForecast, ScheduledRun, TripKey, event_time, is_extra_trip, nonempty_text,
-        parse_gtfs_date,
-    },
+    normalize::{CallForecast, ScheduledRun, TripKey, event_time, nonempty_text},
     record::{Record, RecordKind},
+    trip_phase::{TripPhase, descriptor_start, find_scheduled_run, run_start},
 };
 
 /// A trip that has begun and has not ended, by its times.
@@ -35,7 +33,20 @@ pub struct ActiveTrip {
     pub next_at: i64,
 }
 
-/// A stop call with its predicted time.
+/// A trip that a feed announces, that the timetable does not have and that has not started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnnouncedTrip {
+    /// The feed that announces it.
+    pub feed: FeedId,
+    /// Where it is headed.
+    pub headsign: Option<SmolStr>,
+    /// The first stop of which the feed says something.
+    pub first_stop_id: SmolStr,
+    /// When it leaves there, Unix seconds.
+    pub starts_at: i64,
+}
+
+/// A call as it is predicted.
 #[derive(Clone, Debug)]
 struct PredictedCall {
     stop_id: SmolStr,
@@ -54,15 +65,74 @@ impl NetworkState {
         most: usize,
     ) -> Vec<ActiveTrip> {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
-        let has_vehicle = |key: TripKey<'_>| {
-            self.records_by_trip(key.trip_id)
-                .filter(|record| record.kind == RecordKind::Vehicle)
-                .any(|record| {
-                    record
-                        .trip_descriptor()
-                        .and_then(TripKey::from_descriptor)
-                        .is_some_and(|it| it.may_be_same_run(key))
+        let tells_more = |vehicle: &Record| vehicle.position().is_some() || has_name(vehicle);
+        let records = self.unplaced_updates(route, tells_more).into_iter();
+        let mut trips: Vec<ActiveTrip> = records
+            .filter_map(|record| find_active_trip(record, timetable, now.unix_seconds()))
+            .collect();
+        trips.sort_by(|a, b| (a.next_at, &a.id).cmp(&(b.next_at, &b.id)));
+        trips.truncate(most);
+        trips
+    }
+
+    /// The trips of a line that feeds announce, that the timetable does not have and that start after `now`, the present of the
+    /// network's data. At most `most`, the soonest first. Looks at each call of each trip of the line.
+    pub fn announced_trips(&self, route: &str, now: UnixMillis, most: usize) -> Vec<AnnouncedTrip> {
+        let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
+        let is_shown = |vehicle: &Record| vehicle.position().is_some();
+        let records = self.unplaced_updates(route, is_shown).into_iter();
+        let mut trips: Vec<AnnouncedTrip> = records
+            .filter_map(|record| find_announced_trip(record, timetable, now.unix_seconds()))
+            .collect();
+        trips.sort_by(|a, b| {
+            let key = |trip: &AnnouncedTrip| (trip.starts_at, trip.headsign.clone());
+            key(a).cmp(&key(b))
+        });
+        trips.truncate(most);
+        trips
+    }
+
+    /// The vehicles of a line that report no position and are under way as far as is known. A vehicle without a name of its own is
+    /// left out if a trip update has times of its trip: it says no more than they do.
+    pub fn unlocated_vehicles<'a>(
+        &'a self,
+        route: &'a str,
+        now: UnixMillis,
+    ) -> impl Iterator<Item = &'a Arc<Record>> {
+        let vehicles = self
+            .records_by_route(route)
+            .filter(|record| record.kind == RecordKind::Vehicle && record.position().is_none());
+        vehicles.filter(move |vehicle| {
+            let key = vehicle.trip_descriptor().and_then(TripKey::from_descriptor);
+            let is_predicted = || {
+                key.is_some_and(|key| {
+                    self.records_of_run(RecordKind::TripUpdate, key).next().is_some()
                 })
+            };
+            (has_name(vehicle) || !is_predicted())
+                && self.find_trip_phase(vehicle, now).is_none_or(|it| it == TripPhase::UnderWay)
+        })
+    }
+
+    fn records_of_run<'a>(
+        &'a self,
+        kind: RecordKind,
+        key: TripKey<'a>,
+    ) -> impl Iterator<Item = &'a Arc<Record>> {
+        self.records_by_trip(key.trip_id).filter(move |record| {
+            let other = record.trip_descriptor().and_then(TripKey::from_descriptor);
+            record.kind == kind && other.is_some_and(|other| other.may_be_same_run(key))
+        })
+    }
+
+    /// The trip updates of a line whose trip none of those vehicles runs; of those of one trip the first.
+    fn unplaced_updates<'a>(
+        &'a self,
+        route: &'a str,
+        is_vehicle_shown: impl Fn(&Record) -> bool,
+    ) -> Vec<&'a Record> {
+        let has_vehicle = |key| {
+            self.records_of_run(RecordKind::Vehicle, key).any(|record| is_vehicle_shown(record))
         };
         let records =
             self.records_by_route(route).filter(|record| record.kind == RecordKind::TripUpdate);
@@ -74,47 +144,39 @@ impl NetworkState {
             runs.extend(is_new.then_some(key));
             is_new
         };
-        let mut trips: Vec<ActiveTrip> = records
-            .filter(|record| {
-                let key = record.trip_descriptor().and_then(TripKey::from_descriptor);
-                key.is_none_or(|key| !has_vehicle(key) && is_new(key))
-            })
-            .filter_map(|record| find_active_trip(record, timetable, now.unix_seconds()))
-            .collect();
-        trips.sort_by(|a, b| (a.next_at, &a.id).cmp(&(b.next_at, &b.id)));
-        trips.truncate(most);
-        trips
+        let unplaced = records.map(|record| &**record).filter(|record| {
+            let key = record.trip_descriptor().and_then(TripKey::from_descriptor);
+            key.is_none_or(|key| !has_vehicle(key) && is_new(key))
+        });
+        unplaced.collect()
     }
 }
 
-/// Returns the expected position of a record's trip at `now`, in Unix seconds; `None` if the trip has not begun, has
-/// ended or does not run.
+/// Whether a vehicle has an id or a label of its own.
+fn has_name(record: &Record) -> bool {
+    let named = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
+    named.is_some_and(|it| nonempty_text(&it.id).or(nonempty_text(&it.label)).is_some())
+}
+
+/// Where the trip of a record should be at `now`, Unix seconds; none if it has not begun, has ended or does not run.
 fn find_active_trip(
     record: &Record,
     timetable: Option<&Timetable>,
     now: i64,
 ) -> Option<ActiveTrip> {
-    use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship::{
-        Canceled, Deleted,
-    };
-    let update = record.trip_update()?;
-    if matches!(update.trip.schedule_relationship(), Canceled | Deleted) {
-        return None;
-    }
+    let update = record.trip_update().filter(|update| is_running(update))?;
     let run = find_scheduled_run(update, timetable);
     let (calls, begins) = match run {
-        Some(run) => (
-            predict_scheduled_calls(run, update),
-            run.numbered_calls().next().and_then(|(_, it)| run.scheduled_departure(&it)),
-        ),
-        None => (list_announced_calls(update), None),
+        Some(run) => (predict_scheduled_calls(run, update), run_start(run)),
+        None => (list_announced_calls(update), descriptor_start(update, timetable)),
     };
     let is_ahead = |call: &PredictedCall| call.at.is_some_and(|at| at >= now);
     let next = calls.iter().position(is_ahead)?;
     // Predictions of past calls have mostly been dropped by now; the timetable also shows that the trip has begun.
     let has_left = match calls[..next].iter().rev().find_map(|call| call.at) {
         Some(left) => left < now,
-        None => next > 0 && begins.is_some_and(|begins| begins <= now),
+        // The first call of a trip without a timetable need not be its first stop.
+        None => (next > 0 || run.is_none()) && begins.is_some_and(|begins| begins <= now),
     };
     if !has_left {
         return None;
@@ -132,15 +194,32 @@ fn find_active_trip(
     })
 }
 
-/// Returns the scheduled run that a trip update refers to.
-fn find_scheduled_run<'a>(
-    update: &TripUpdate,
-    timetable: Option<&'a Timetable>,
-) -> Option<ScheduledRun<'a>> {
-    let (timetable, key) = (timetable?, TripKey::from_descriptor(&update.trip)?);
-    let trip = timetable.find_trip(key.trip_id).filter(|_| !is_extra_trip(&update.trip))?;
-    parse_gtfs_date(key.start_date)?;
-    ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
+/// A trip of a record that has not started at `now`, Unix seconds; none if the timetable has it.
+fn find_announced_trip(
+    record: &Record,
+    timetable: Option<&Timetable>,
+    now: i64,
+) -> Option<AnnouncedTrip> {
+    let update = record.trip_update().filter(|update| is_running(update))?;
+    if find_scheduled_run(update, timetable).is_some()
+        || descriptor_start(update, timetable).is_some_and(|begins| begins <= now)
+    {
+        return None;
+    }
+    let first = list_announced_calls(update).into_iter().next()?;
+    Some(AnnouncedTrip {
+        feed: record.feed.clone(),
+        headsign: record.join.headsign.clone(),
+        first_stop_id: first.stop_id,
+        starts_at: first.at.filter(|at| *at > now)?,
+    })
+}
+
+fn is_running(update: &TripUpdate) -> bool {
+    use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship::{
+        Canceled, Deleted,
+    };
+    !matches!(update.trip.schedule_relationship(), Canceled | Deleted)
 }
 
 /// Returns the calls of a scheduled run with their predictions, without skipped calls.

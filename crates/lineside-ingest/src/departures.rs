@@ -2,19 +2,14 @@
 //!
 //! A board is a pure function of a network's state and a time, so it can be reproduced from the same state.
 
-use std::{
-    collections::{BTreeMap, HashSet, btree_map::Entry},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use jiff::civil::Date;
 use lineside_formats::{
     gtfs::{ScheduledDeparture, StopIdx, Timetable, TripIdx},
     gtfs_rt::proto::{
-        TripUpdate,
-        trip_descriptor::ScheduleRelationship,
-        trip_update::{StopTimeUpdate, stop_time_update, stop_time_update::StopTimeProperties},
+        TripUpdate, trip_descriptor::ScheduleRelationship,
+        trip_update::stop_time_update::StopTimeProperties,
     },
 };
 use lineside_sync::UnixMillis;
@@ -27,17 +22,19 @@ use crate::{
         BOARD_DEPARTURES, BOARD_EARLY_MAX, BOARD_HORIZON, BOARD_LATE_MAX, BOARD_LINGER,
         BOARD_RECORD_BYTES_MAX, BOARD_SCHEDULED_MAX, BOARD_STALE_MAX,
     },
-    network::NetworkState,
+    network::{FeedSlice, NetworkState},
     normalize::{
-        CallForecast, ScheduledRun, TripKey, clamp_to_i32, format_gtfs_date,
-        is_cancelled_extra_trip, is_extra_trip, nonempty_text, nonzero_seconds,
+        CallForecast, ScheduledRun, TripKey, format_gtfs_date, nonempty_text, nonzero_seconds,
     },
     record::{Departure, DepartureStatus, Record, RecordBody},
 };
 
+mod announced;
 mod best_update;
+mod live_only;
 
 pub(crate) use best_update::{find_run_update, is_superseded};
+pub(crate) use live_only::LiveOnlyTrips;
 
 /// Returns the next departures from a stop, or from all stops of a station, in time order: at most `limit`, within
 /// `horizon`, including those of the last minute. `None` if there is no such stop.
@@ -67,7 +64,9 @@ pub fn departures_from(
     let (now, from) = (now.unix_seconds(), from.unix_seconds());
     let look = DepartureSearch { state, dataset, stop, now, from, horizon };
     let mut departures = look.list_scheduled_departures();
+    look.remove_covered_departures(&mut departures);
     departures.extend(look.list_extra_departures());
+    departures.extend(look.list_live_only_departures());
     departures.retain(|departure| look.is_in_window(departure.departure_time()));
     departures
         .sort_by(|a, b| a.departure_time().cmp(&b.departure_time()).then_with(|| a.id.cmp(&b.id)));
@@ -135,8 +134,15 @@ pub(crate) struct RunUpdate<'a> {
     pub(crate) message_at: Option<i64>,
 }
 
-impl RunUpdate<'_> {
-    /// Returns true if the message is too old at `now`, in Unix seconds, for its times to be shown.
+impl<'a> RunUpdate<'a> {
+    /// What a feed says; an update without a time is as old as its message, else made at `now`, Unix seconds.
+    pub(crate) fn new(feed: &'a FeedSlice, update: &'a TripUpdate, now: i64) -> Self {
+        let message_at = feed.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
+        let made_at = nonzero_seconds(update.timestamp).or(message_at).unwrap_or(now);
+        RunUpdate { feed: &feed.id, update, made_at, message_at }
+    }
+
+    /// Whether it was said so long before `now`, Unix seconds, that its times are not to be shown any more.
     pub(crate) fn is_out_of_date(&self, now: i64) -> bool {
         let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
         self.message_at.is_some_and(|at| now.saturating_sub(at) > most)
@@ -193,9 +199,10 @@ impl DepartureSearch<'_> {
         let time = call.start_time.map_or_else(SmolStr::default, format_gtfs_time);
         let key = TripKey { trip_id: trip.id, start_date: &date, start_time: &time };
         let said = find_run_update(self.state, key, self.now);
-        let mut departure = self.scheduled_only_departure(call.trip, call.stop, call.departure);
+        let mut departure =
+            self.scheduled_only_departure(call.trip, call.stop, Some(call.departure));
         departure.id = format_smolstr!("{}:{date}:{time}:{}", trip.id, call.stop_sequence);
-        departure.stop_sequence = call.stop_sequence;
+        departure.stop_sequence = Some(call.stop_sequence);
         let calls_headsign = timetable
             .stop_time(call.trip, call.stop_time_index as usize)
             .and_then(|stop_time| stop_time.headsign);
@@ -293,118 +300,13 @@ impl DepartureSearch<'_> {
             .any(|feed| feed.tables.trip_updates.records_by_trip(trip_id).next().is_some())
     }
 
-    /// Lists the departures of trips that are not in the schedule.
-    fn list_extra_departures(&self) -> Vec<Departure> {
-        let here = self.timetable().stop_and_descendants(self.stop);
-        let mut departures = Vec::new();
-        for (id, said) in self.find_extra_updates() {
-            self.push_extra_departures(&said, &id, &here, &mut departures);
-        }
-        departures
-    }
-
-    /// Returns the updates of trips that are not in the schedule, by the prefix of their departures' ids. If several
-    /// feeds report a trip, the [best](find_run_update) update wins.
-    fn find_extra_updates(&self) -> BTreeMap<SmolStr, RunUpdate<'_>> {
-        let mut all = BTreeMap::new();
-        for feed in &self.state.feeds {
-            let header = feed.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
-            for record in feed.tables.trip_updates.extra_trips() {
-                let Some(update) =
-                    record.trip_update().filter(|update| self.is_extra_update(update))
-                else {
-                    continue;
-                };
-                let made_at = nonzero_seconds(update.timestamp).or(header).unwrap_or(self.now);
-                let said = RunUpdate { feed: &feed.id, update, made_at, message_at: header };
-                if said.is_out_of_date(self.now) {
-                    continue;
-                }
-                // A trip without a key cannot equal one of another feed, even if their entity ids match.
-                let id = match TripKey::from_descriptor(&update.trip) {
-                    Some(_) => record.id.clone(),
-                    None => format_smolstr!("{}:{}", feed.id, record.id),
-                };
-                match all.entry(id) {
-                    Entry::Vacant(place) => _ = place.insert(said),
-                    Entry::Occupied(mut known) => {
-                        if said.precedence_key(self.now) >= known.get().precedence_key(self.now) {
-                            known.insert(said);
-                        }
-                    }
-                }
-            }
-        }
-        all
-    }
-
-    /// Returns true if an update is about a trip that is not, or not in this form, in the schedule.
-    fn is_extra_update(&self, update: &TripUpdate) -> bool {
-        let is_known = || {
-            nonempty_text(&update.trip.trip_id)
-                .is_some_and(|id| self.timetable().find_trip(id).is_some())
-        };
-        is_extra_trip(&update.trip) || (is_cancelled_extra_trip(update) && !is_known())
-    }
-
-    /// Adds an extra trip's calls at this stop; its last call is no departure.
-    fn push_extra_departures(
+    /// A departure of a known trip, of which only the schedule is known so far.
+    fn scheduled_only_departure(
         &self,
-        said: &RunUpdate<'_>,
-        id: &str,
-        here: &[StopIdx],
-        departures: &mut Vec<Departure>,
-    ) {
-        let calls = &said.update.stop_time_update;
-        let Some((_, departing)) = calls.split_last() else { return };
-        for (at, stop_time) in (1..).zip(departing) {
-            let timetable = self.timetable();
-            let named = stop_time.stop_time_properties.as_ref();
-            let named = named
-                .and_then(|it| nonempty_text(&it.assigned_stop_id))
-                .or(nonempty_text(&stop_time.stop_id));
-            let Some(stop) = named.and_then(|id| timetable.find_stop(id)) else { continue };
-            let Some(expected) = predicted_event_time(stop_time).filter(|_| here.contains(&stop))
-            else {
-                continue;
-            };
-            let delay = stop_time.departure.as_ref().and_then(|event| event.delay);
-            let announced = stop_time.departure.as_ref().and_then(|event| event.scheduled_time);
-            let scheduled = announced.unwrap_or_else(|| expected - i64::from(delay.unwrap_or(0)));
-            let trip =
-                nonempty_text(&said.update.trip.trip_id).and_then(|id| timetable.find_trip(id));
-            let mut departure = match trip {
-                Some(trip) => self.scheduled_only_departure(trip, stop, scheduled),
-                None => self.unscheduled_departure(said.update, stop, scheduled),
-            };
-            if let Some(properties) = &stop_time.stop_time_properties {
-                self.apply_platform(&mut departure, properties);
-            }
-            if let Some(own) = said.update.trip_properties.as_ref() {
-                let own_id = nonempty_text(&own.trip_id).map(SmolStr::new);
-                departure.trip_id = own_id.unwrap_or(departure.trip_id);
-                departure.headsign =
-                    nonempty_text(&own.trip_headsign).map(SmolStr::new).or(departure.headsign);
-            }
-            let sequence = stop_time.stop_sequence.unwrap_or(at);
-            departure.id = format_smolstr!("{id}:{sequence}");
-            departure.stop_sequence = sequence;
-            departure.source = said.feed.clone();
-            departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
-            let is_off = is_cancelled_extra_trip(said.update);
-            departure.expected = (!is_off).then_some(expected);
-            departure.delay = (!is_off).then(|| clamp_to_i32(expected - scheduled));
-            departure.status = match stop_time.schedule_relationship() {
-                _ if is_off => DepartureStatus::Cancelled,
-                stop_time_update::ScheduleRelationship::Skipped => DepartureStatus::Skipped,
-                _ => DepartureStatus::Realtime,
-            };
-            departures.push(departure);
-        }
-    }
-
-    /// Returns a departure of a scheduled trip before any update is applied.
-    fn scheduled_only_departure(&self, trip: TripIdx, stop: StopIdx, scheduled: i64) -> Departure {
+        trip: TripIdx,
+        stop: StopIdx,
+        scheduled: Option<i64>,
+    ) -> Departure {
         let timetable = self.timetable();
         let trip = timetable.trip(trip);
         let route = timetable.route(trip.route);
@@ -423,34 +325,8 @@ impl DepartureSearch<'_> {
         }
     }
 
-    /// Returns a departure of a trip that only its update knows.
-    fn unscheduled_departure(
-        &self,
-        update: &TripUpdate,
-        stop: StopIdx,
-        scheduled: i64,
-    ) -> Departure {
-        let timetable = self.timetable();
-        let route_id = nonempty_text(&update.trip.route_id).unwrap_or_default();
-        let route = timetable.find_route(route_id).map(|route| timetable.route(route));
-        let last = update.stop_time_update.last().and_then(|last| nonempty_text(&last.stop_id));
-        let last =
-            last.and_then(|id| timetable.find_stop(id)).map(|stop| timetable.stop(stop).name);
-        Departure {
-            trip_id: SmolStr::new(nonempty_text(&update.trip.trip_id).unwrap_or_default()),
-            route_id: SmolStr::new(route_id),
-            route_short_name: SmolStr::new(route.map_or(route_id, |route| route.display_name())),
-            route_color: route.and_then(|route| route.color),
-            route_text_color: route.and_then(|route| route.text_color),
-            route_type: route.map_or(BUS, |route| route.kind),
-            headsign: last.filter(|name| !name.is_empty()).map(SmolStr::new),
-            status: DepartureStatus::Realtime,
-            ..self.empty_departure(stop, scheduled)
-        }
-    }
-
-    /// Returns a departure from a stop without trip data.
-    fn empty_departure(&self, stop: StopIdx, scheduled: i64) -> Departure {
+    /// A departure from a stop, of which nobody has said yet what departs.
+    fn empty_departure(&self, stop: StopIdx, scheduled: Option<i64>) -> Departure {
         let timetable = self.timetable();
         Departure {
             id: SmolStr::default(),
@@ -465,7 +341,7 @@ impl DepartureSearch<'_> {
             platform: self.platform_code(stop),
             scheduled_platform: None,
             stop_id: SmolStr::new(timetable.stop(stop).id),
-            stop_sequence: 0,
+            stop_sequence: None,
             scheduled,
             expected: None,
             delay: None,
@@ -484,12 +360,7 @@ impl DepartureSearch<'_> {
 /// `route_type` of a trip without a known route: short-notice additions are mostly buses.
 const BUS: u16 = 3;
 
-fn predicted_event_time(stop_time: &StopTimeUpdate) -> Option<i64> {
-    let departs = stop_time.departure.as_ref().and_then(|event| event.time);
-    departs.or_else(|| stop_time.arrival.as_ref().and_then(|event| event.time))
-}
-
-/// Formats seconds of the service day as `HH:MM:SS`.
+/// Seconds of the service day as `HH:MM:SS`.
 pub(crate) fn format_gtfs_time(seconds: i32) -> SmolStr {
     format_smolstr!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

@@ -68,11 +68,12 @@ mod snapshot;
 mod source;
 mod poll_stages;
 mod status;
+mod trip_phase;
 mod trip_run;
 mod active_trips;
 mod route_variants;
 
-pub use active_trips::ActiveTrip;
+pub use active_trips::{ActiveTrip, AnnouncedTrip};
 pub use archive::{
     ArchiveError, ArchiveSpan, FeedAvailability, FeedIncident, LastPoll, MemoryArchive,
     PollArchive, PollBin, PollFailure, PollQuery, PollRecord, ServedContent, ServerRun,
@@ -134,4 +135,5 @@ pub use subprocess::{OutputRedactor, ProgramError, ValidatorOutput, run_program,
 pub use trip_matching::{
     FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips,
 };
+pub use trip_phase::TripPhase;
 pub use trip_run::{TripCall, TripNotFound, TripQuery, TripRun};

@@ -24,7 +24,7 @@ use crate::{
     normalize::{
         CallForecast, ScheduledRun, TripKey, clamp_to_i32, format_gtfs_date,
         is_cancelled_extra_trip, is_extra_trip, nearest_service_date, nonempty_text,
-        parse_gtfs_date,
+        parse_gtfs_date, parse_gtfs_time,
     },
     record::{DepartureStatus, Record, RecordKind},
 };
@@ -155,7 +155,9 @@ impl NetworkState {
         let date = query.date.map(format_gtfs_date);
         let is_on_date = |update: &TripUpdate| {
             let said = nonempty_text(&update.trip.start_date);
+            let start = nonempty_text(&update.trip.start_time).and_then(parse_gtfs_time);
             date.as_deref().zip(said).is_none_or(|(wanted, said)| wanted == said)
+                && query.start_time.zip(start).is_none_or(|(wanted, start)| wanted == start)
         };
         let extra = self.feeds.iter().flat_map(|feed| {
             let records = feed.tables.trip_updates.extra_trips();
@@ -317,9 +319,11 @@ fn build_announced_call(
     let expected = event.and_then(|event| event.time).filter(|time| *time > 0);
     let delay = event.and_then(|event| event.delay).map(i64::from);
     let announced = |event: Option<&StopTimeEvent>| event.and_then(|event| event.scheduled_time);
-    let scheduled = announced(event).or_else(|| Some(expected?.saturating_sub(delay.unwrap_or(0))));
     let is_skipped =
         call.schedule_relationship() == stop_time_update::ScheduleRelationship::Skipped;
+    let scheduled = announced(event).or_else(|| Some(expected?.saturating_sub(delay?)));
+    // What does not run has no other time.
+    let scheduled = scheduled.or(expected.filter(|_| is_off || is_skipped));
     let status = match expected {
         _ if is_off => DepartureStatus::Cancelled,
         _ if is_skipped => DepartureStatus::Skipped,

@@ -394,7 +394,7 @@ fn delay_at_stop(departure: Departure) -> TripDelay {
         headsign: departure.headsign,
         stop_id: Some(departure.stop_id),
         stop_name: None,
-        scheduled: Some(departure.scheduled),
+        scheduled: departure.scheduled,
         begins: None,
         first_stop_name: None,
         standing,

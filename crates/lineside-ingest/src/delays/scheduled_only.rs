@@ -51,7 +51,7 @@ impl NetworkState {
         departure: &Departure,
         now: UnixMillis,
     ) -> bool {
-        let is_soon = departure.scheduled <= (now + DELAYS_AHEAD).unix_seconds();
+        let is_soon = departure.departure_time() <= (now + DELAYS_AHEAD).unix_seconds();
         self.counts_unreported_route(selection, &departure.route_id)
             && (is_soon || !self.is_route_reported(selection, &departure.route_id))
     }

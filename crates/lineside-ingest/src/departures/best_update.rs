@@ -3,12 +3,7 @@
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 
 use super::RunUpdate;
-use crate::{
-    config::FeedId,
-    network::NetworkState,
-    normalize::{TripKey, nonzero_seconds},
-    record::Record,
-};
+use crate::{config::FeedId, network::NetworkState, normalize::TripKey, record::Record};
 
 /// Returns the best update of a run: the latest one, but updates of calls or of the whole run take precedence over
 /// updates with only the vehicle's delay. An update without a time counts as made at `now`, and one from a message too
@@ -54,10 +49,6 @@ fn find_best_update<'a>(
         let duplicate = update.trip.schedule_relationship() == ScheduleRelationship::Duplicated;
         !duplicate && other.is_some_and(|other| key.may_be_same_run(other))
     });
-    let said = of_this_run.map(|(feed, update)| {
-        let header = feed.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
-        let made_at = nonzero_seconds(update.timestamp).or(header).unwrap_or(now);
-        RunUpdate { feed: &feed.id, update, made_at, message_at: header }
-    });
+    let said = of_this_run.map(|(feed, update)| RunUpdate::new(feed, update, now));
     said.max_by_key(|said| said.precedence_key(now))
 }

@@ -11,6 +11,7 @@ use crate::{
     config::FeedId,
     dataset::Dataset,
     delays::FeedDelays,
+    departures::LiveOnlyTrips,
     exports::{ExportCache, ExportPart},
     geohash::GeohashCell,
     record::{Record, RecordKind},
@@ -45,6 +46,8 @@ pub(crate) struct DerivedViews {
     pub(crate) delays: OnceLock<FeedDelays>,
     /// Trip matches; used for a single feed only.
     pub(crate) matches: OnceLock<Arc<FeedMatches>>,
+    /// Likewise.
+    pub(crate) live_only_trips: OnceLock<LiveOnlyTrips>,
     pub(crate) stations_geojson: OnceLock<Bytes>,
 }
 

@@ -395,7 +395,9 @@ impl NetworkWriter {
         let present = self.network.data_now().unix_seconds();
         let boards = if !changes.iter().any(is_update) {
             AffectedBoards::Same
-        } else if present.abs_diff(before.board_at) >= BOARD_TICK.as_secs() {
+        } else if present.abs_diff(before.board_at) >= BOARD_TICK.as_secs()
+            || before.has_comparability_change(&feeds)
+        {
             AffectedBoards::All
         } else {
             // Between two ticks the displayed time stays the same, so only boards touched by the changes can differ.

@@ -35,7 +35,8 @@ impl DepartureStatus {
 /// A departure from a stop. Its JSON omits `id` and `age`: a change carries the id, and an age would always change.
 #[derive(Clone, Debug)]
 pub struct Departure {
-    /// `<trip_id>:<start_date>:<start_time>:<stop_sequence>`.
+    /// `<trip_id>:<start_date>:<start_time>:<stop_sequence>`; of a call without a `stop_sequence` it ends with the number of
+    /// calls from there on.
     pub id: SmolStr,
     /// The schedule feed, which defines the ids.
     pub feed: FeedId,
@@ -59,11 +60,11 @@ pub struct Departure {
     pub scheduled_platform: Option<SmolStr>,
     /// The stop or platform id.
     pub stop_id: SmolStr,
-    /// `stop_sequence` of the call.
-    pub stop_sequence: u32,
-    /// Scheduled departure in Unix seconds; for a trip without schedule the first announced one.
-    pub scheduled: i64,
-    /// Predicted departure in Unix seconds.
+    /// `stop_sequence` of the call; `None` where the timetable does not have the call and its feed does not number it.
+    pub stop_sequence: Option<u32>,
+    /// Scheduled departure, Unix seconds; `None` where neither the timetable nor the feed says one. Then `expected` is known.
+    pub scheduled: Option<i64>,
+    /// Predicted departure, Unix seconds.
     pub expected: Option<i64>,
     /// Seconds behind the schedule; negative if early.
     pub delay: Option<i32>,
@@ -80,7 +81,7 @@ pub struct Departure {
 impl Departure {
     /// Returns the predicted departure, else the scheduled one, in Unix seconds.
     pub fn departure_time(&self) -> i64 {
-        self.expected.unwrap_or(self.scheduled)
+        self.expected.or(self.scheduled).unwrap_or_default()
     }
 
     /// Formats a Unix time as RFC 3339 in the agency's time zone.
@@ -132,8 +133,9 @@ impl Serialize for Departure {
         }
         fields.serialize_field("stop_id", &self.stop_id)?;
         fields.serialize_field("stop_sequence", &self.stop_sequence)?;
-        fields.serialize_field("scheduled", &self.format_local_time(self.scheduled))?;
-        fields.serialize_field("expected", &self.expected.map(|at| self.format_local_time(at)))?;
+        let local_time = |at: Option<i64>| at.map(|at| self.format_local_time(at));
+        fields.serialize_field("scheduled", &local_time(self.scheduled))?;
+        fields.serialize_field("expected", &local_time(self.expected))?;
         fields.serialize_field("delay", &self.delay)?;
         fields.serialize_field("status", self.status.as_str())?;
         fields.serialize_field("source", &self.source)?;

@@ -20,7 +20,7 @@ use crate::{
     config::FeedId,
     departures::{departures_from, find_run_update},
     network::NetworkState,
-    normalize::{TripKey, is_cancelled_extra_trip, is_extra_trip, nonempty_text},
+    normalize::{TripKey, nonempty_text},
     record::{Departure, DepartureStatus},
 };
 
@@ -133,8 +133,7 @@ fn encode_visit(
         is_cut: subject.lacks_first_calls(&planned),
         is_numbered: subject.is_numbered(&planned),
     };
-    let is_extra = is_extra_trip(trip) || update.is_some_and(is_cancelled_extra_trip);
-    let index = find_call_index(&planned, departure, is_extra);
+    let index = find_call_index(&planned, departure);
     let mut journey = subject.encode_journey(&planned);
     if let Some(index) = index {
         put_monitored_call(&mut journey, telling.encode_call(&planned, index, false));
@@ -161,17 +160,14 @@ fn finish_journey(mut journey: VehicleJourney, departure: &Departure) -> Vehicle
     journey
 }
 
-/// Returns the index of the departure's call. Calls of extra trips are counted if the feed does not number them.
-fn find_call_index(
-    planned: &[PlannedCall<'_>],
-    departure: &Departure,
-    is_extra: bool,
-) -> Option<usize> {
-    let sequence = departure.stop_sequence;
-    let numbered = planned.iter().position(|call| call.sequence == Some(sequence));
-    numbered.or_else(|| {
-        let at = usize::try_from(sequence).ok()?.checked_sub(1)?;
-        (is_extra && at < planned.len()).then_some(at)
+/// Which call the departure is. Those that their feed does not number are known by their times.
+fn find_call_index(planned: &[PlannedCall<'_>], departure: &Departure) -> Option<usize> {
+    if let Some(sequence) = departure.stop_sequence {
+        return planned.iter().position(|call| call.sequence == Some(sequence));
+    }
+    planned.iter().position(|call| {
+        let times = [call.expected, call.aimed].map(|times| times.departure.or(times.arrival));
+        times.contains(&Some(departure.departure_time()))
     })
 }
 

@@ -12,6 +12,7 @@ mod departures;
 mod exports;
 mod golden;
 mod judged;
+mod live_only;
 mod matches;
 mod normalize;
 mod polling;

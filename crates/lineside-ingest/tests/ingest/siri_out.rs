@@ -155,7 +155,7 @@ fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
         assert_eq!(aimed, Some(EIGHT + 5 * 60));
         let board = world.network.next_departures("C", EIGHT, 40).unwrap();
         let row = board.iter().find(|row| row.trip_id == "X").unwrap();
-        assert_eq!((row.status, row.scheduled), (status, EIGHT + 5 * 60), "{row:?}");
+        assert_eq!((row.status, row.scheduled), (status, Some(EIGHT + 5 * 60)), "{row:?}");
         assert_eq!(row.expected.is_none(), is_off.is_some(), "{row:?}");
         assert!(monitored_call(&world, "X").is_some(), "the visit has a monitored call");
     }

@@ -408,7 +408,7 @@ async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
         let network = ingest.find_feed("city").unwrap().network();
         let board = network.next_departures(stop, EIGHT, 40).unwrap_or_default();
         let of_trip = board.into_iter().filter(|it| it.trip_id == "T18" && it.expected.is_some());
-        of_trip.map(|it| ((it.scheduled - EIGHT) / 60, it.delay)).collect::<Vec<_>>()
+        of_trip.map(|it| ((it.scheduled.unwrap() - EIGHT) / 60, it.delay)).collect::<Vec<_>>()
     };
     until("the extra call is on the board", || {
         clock.advance(Duration::from_millis(5));

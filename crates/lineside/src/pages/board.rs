@@ -192,6 +192,9 @@ impl<'a> DepartureBoard<'a> {
                 (network_page::render_timetable_end(self.network))
                 (self.render_troubles())
                 (alerts::render_alerts(&self.alerts))
+                @if self.network.state().has_unmatched_trips() {
+                    p.note data-unmatched { "The live trips of this network do not match its timetable: where a line has live trips, the board shows their live times in place of the timetable." }
+                }
                 section.card aria-label="Departures" {
                     table.board role="table" hidden[self.departures.is_empty()] {
                         (render_column_heads())
@@ -214,9 +217,6 @@ impl<'a> DepartureBoard<'a> {
         let zone = self.time_zone();
         html! {
             @match self.window.from {
-                None if network_page::has_only_unknown_trips(self.network, self.timetable) => {
-                    "The live trips of this network do not match its timetable. This board shows trips of the timetable only."
-                }
                 None => "No departures in the next two hours.",
                 Some(from) => { "No departures from " (words::format_clock_or_day(from, self.now, zone)) " to " (words::format_clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
             }
@@ -226,16 +226,17 @@ impl<'a> DepartureBoard<'a> {
     /// Links to later departures, and back.
     fn render_pager(&self) -> Markup {
         let address = |at: i64| self.address_after(Some(at));
+        let earlier = self.window.earlier;
+        let has_later =
+            network_page::last_service_day(self.network).is_none() || !self.departures.is_empty();
         html! {
-            nav.pager.board-pager aria-label="Earlier and later departures" {
-                @match self.window.earlier {
+            nav.pager.board-pager aria-label="Earlier and later departures" hidden[earlier.is_none() && !has_later] {
+                @match earlier {
                     Some(at) if at <= self.now => a.button.plain rel="prev" href=(self.address_after(None)) { "Now" },
                     Some(at) => a.button.plain rel="prev" href=(address(at)) { "Earlier" },
                     None => {}
                 }
-                @if network_page::last_service_day(self.network).is_none() || !self.departures.is_empty() {
-                    a.button.plain rel="next" data-later href=(address(self.window.later)) { "Later" }
-                }
+                @if has_later { a.button.plain rel="next" data-later href=(address(self.window.later)) { "Later" } }
             }
         }
     }
@@ -333,13 +334,8 @@ impl<'a> DepartureBoard<'a> {
         html! {
             tr.is-cancelled[is_off].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
                 role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.departure_time()) data-source=(departure.source) {
-                td.scheduled role="cell" { (self.render_time(departure.scheduled)) }
-                td.expected role="cell" {
-                    @match expected {
-                        Some(at) => (self.render_time(at)),
-                        None => span.soft { "–" },
-                    }
-                }
+                td.scheduled role="cell" { (self.render_time_or_dash(departure.scheduled)) }
+                td.expected role="cell" { (self.render_time_or_dash(expected)) }
                 td.line role="cell" { (badge::render_badge(&departure.route_short_name, departure.route_color)) }
                 td.to role="cell" { (self.render_destination(departure)) }
                 td.platform role="cell" {
@@ -359,6 +355,15 @@ impl<'a> DepartureBoard<'a> {
 
     fn render_time(&self, at: i64) -> Markup {
         html! { time datetime=(words::format_rfc3339(at, self.time_zone())) { (words::format_clock(at, self.time_zone())) } }
+    }
+
+    fn render_time_or_dash(&self, at: Option<i64>) -> Markup {
+        html! {
+            @match at {
+                Some(at) => (self.render_time(at)),
+                None => span.soft { "–" },
+            }
+        }
     }
 
     /// Where a departure goes, as a link to its trip.

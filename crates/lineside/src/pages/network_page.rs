@@ -7,7 +7,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use lineside_formats::gtfs::Timetable;
 use lineside_ingest::{Dataset, Feed, Network, NetworkState, Record};
 use maud::{Markup, html};
 
@@ -67,15 +66,6 @@ fn only_agency(network: &Network) -> Option<String> {
 pub(super) fn last_service_day(network: &Network) -> Option<Date> {
     let window = network.first_feed()?.service_window()?;
     Some(window.service_end(network.data_now())?.last_day)
-}
-
-/// Whether real-time feeds update trips of which the timetable knows none.
-pub(super) fn has_only_unknown_trips(network: &Network, timetable: &Timetable) -> bool {
-    let state = network.state();
-    let mut trips =
-        state.trip_updates().filter_map(|record| record.trip_descriptor()?.trip_id.as_deref());
-    let is_unknown = |id: &str| timetable.find_trip(id).is_none();
-    trips.next().is_some_and(is_unknown) && trips.all(is_unknown)
 }
 
 /// That the network's timetable has ended, so there are no departures, that it has not begun, or that it ends within days. The

@@ -248,7 +248,7 @@ impl<'a> TripView<'a> {
                 p.answer-at {
                     (states::recording_tag(self.network))
                     span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } }
-                    @if let Some(vehicle) = &self.run.vehicle { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
+                    @if let Some(vehicle) = self.run.vehicle.as_ref().filter(|vehicle| vehicle.position().is_some()) { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {
                         a.small href=(line::line_address(self.feed_id(), route.id)) { "Line " (route.display_name()) }
                         a.small href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
@@ -265,9 +265,19 @@ impl<'a> TripView<'a> {
             @if let Some((first, at)) = first.and_then(|first| Some((first, first.scheduled?))) {
                 @if self.run.date.is_some() { " · " }
                 (self.render_time(at)) " from " (self.stop_name(first))
+            } @else if let Some(at) = self.announced_start() {
+                @if at <= self.now { " · started at " } @else { " · starts at " }
+                (self.render_time(at))
             }
-            @if !self.run.is_scheduled { " · added, not in the timetable" }
+            @if !self.run.is_scheduled { " · not in the timetable" }
         }
+    }
+
+    /// When a trip starts that the timetable does not have, Unix seconds, as its feed says. Its first call need not be its first
+    /// stop: producers drop calls that are over.
+    fn announced_start(&self) -> Option<i64> {
+        let date = self.run.date.filter(|_| !self.run.is_scheduled)?;
+        Some(self.timetable.service_time(date, trip_sheet::parse_time(&self.run.start_time)?))
     }
 
     /// How the trip is doing, in one line.
@@ -279,6 +289,7 @@ impl<'a> TripView<'a> {
             .first()
             .and_then(TripCall::best_known_time)
             .is_some_and(|at| at <= self.now);
+        let has_begun = has_begun || self.announced_start().is_some_and(|at| at <= self.now);
         html! {
             @if self.run.is_cancelled {
                 p.trip-standing { span.delay.tone-cancelled { "Cancelled" } " This trip does not run." }

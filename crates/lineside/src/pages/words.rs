@@ -54,6 +54,7 @@ pub(super) fn format_delay(status: &str, delay: Option<i64>) -> DelayText {
     match (status, delay) {
         ("cancelled", _) => say("Cancelled", "cancelled"),
         ("skipped", _) => say("Does not stop here", "cancelled"),
+        ("realtime", None) => say("Live", "live"),
         ("scheduled", _) | (_, None) => say("Scheduled", "scheduled"),
         (_, Some(delay)) if delay.abs() < ON_TIME_S => say("On time", "on-time"),
         (_, Some(delay)) if delay < 0 => say(&format!("{} min early", -delay / 60), "early"),
@@ -69,7 +70,7 @@ pub(super) fn passed(status: &str, seconds: Option<i64>) -> DelayText {
     let last = format_delay(status, seconds);
     match last.tone {
         "cancelled" => last,
-        "scheduled" => DelayText { words: "Passed".to_owned(), ..last },
+        "scheduled" | "live" => DelayText { words: "Passed".to_owned(), ..last },
         "on-time" => DelayText { words: "Passed on time".to_owned(), ..last },
         _ => DelayText { words: format!("Passed, {}", last.words), ..last },
     }
@@ -293,6 +294,7 @@ pub(super) mod tests {
     fn a_passed_call_keeps_its_last_delay() {
         let said = |status, seconds| passed(status, seconds).words;
         assert_eq!(said("scheduled", None), "Passed");
+        assert_eq!(said("realtime", None), "Passed");
         assert_eq!(said("realtime", Some(0)), "Passed on time");
         assert_eq!(said("realtime", Some(125)), "Passed, 2 min late");
         assert_eq!(said("skipped", None), format_delay("skipped", None).words);

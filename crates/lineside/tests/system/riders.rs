@@ -1,5 +1,7 @@
 //! Pages for riders without scripts: networks, trips, alerts, later departures, search, and punctuality.
 
+use lineside_formats::gtfs_rt::proto::Position;
+
 use crate::support::http::{get, get_json};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::Town;
@@ -8,11 +10,14 @@ use crate::support::until::until;
 /// Returns a late trip, a trip from another platform, a cancelled one, a vehicle and an alert.
 fn morning(lines: Lines) -> Vec<u8> {
     let texts = [("fr", "Travaux"), ("en", "Works <b>ahead</b>")];
+    let mut vehicle = lines.vehicle("a1", "Car 12");
+    let at = Position { latitude: 59.91, longitude: 10.75, ..Position::default() };
+    vehicle.vehicle.as_mut().unwrap().position = Some(at);
     let said = vec![
         lines.behind("a1", 240),
         lines.moved("b1"),
         lines.cancelled("a2"),
-        lines.vehicle("a1", "Car 12"),
+        vehicle,
         alert(Some("A"), None, &texts),
     ];
     message(now(), said)

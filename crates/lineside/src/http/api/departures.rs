@@ -50,11 +50,12 @@ struct DepartureSchema {
     scheduled_platform: Option<String>,
     /// The stop or platform.
     stop_id: String,
-    /// The scheduled departure, RFC 3339 in the agency's time zone.
-    scheduled: String,
-    /// The expected departure.
+    /// The scheduled departure, RFC 3339 in the agency's time zone; null if neither the timetable nor the feed has one, such as
+    /// for a trip that the timetable does not have.
+    scheduled: Option<String>,
+    /// The expected departure; not null if `scheduled` is.
     expected: Option<String>,
-    /// Seconds behind the schedule; negative is early.
+    /// Seconds behind the schedule; negative is early. Null if `scheduled` is.
     delay: Option<i32>,
     /// `scheduled`, `realtime`, `cancelled` or `skipped`.
     status: String,

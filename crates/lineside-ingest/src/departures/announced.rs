@@ -1,0 +1,172 @@
+//! Departures whose calls only a trip update has: of trips that are added to the timetable or replace one of its trips.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use lineside_formats::{
+    gtfs::{StopIdx, Timetable},
+    gtfs_rt::proto::{
+        TripUpdate,
+        trip_update::{StopTimeUpdate, stop_time_update},
+    },
+};
+use smol_str::{SmolStr, format_smolstr};
+
+use super::{BUS, DepartureSearch, RunUpdate};
+use crate::{
+    normalize::{TripKey, clamp_to_i32, is_cancelled_extra_trip, is_extra_trip, nonempty_text},
+    record::{Departure, DepartureStatus},
+};
+
+impl DepartureSearch<'_> {
+    /// Departures of trips that the schedule does not hold.
+    pub(super) fn list_extra_departures(&self) -> Vec<Departure> {
+        let here = self.timetable().stop_and_descendants(self.stop);
+        let mut departures = Vec::new();
+        for (id, said) in self.find_extra_updates() {
+            // The last call is no departure.
+            let calls = said.update.stop_time_update.iter().enumerate();
+            let departing = calls.take(said.update.stop_time_update.len().saturating_sub(1));
+            let calls_here = departing.filter(|(_, call)| {
+                find_announced_stop(self.timetable(), call).is_some_and(|stop| here.contains(&stop))
+            });
+            let made =
+                calls_here.map(|(index, _)| self.build_announced_departure(&said, &id, index));
+            departures.extend(made.flatten());
+        }
+        departures
+    }
+
+    /// What is said about trips that the schedule does not hold, by what their departures are called after: of one that
+    /// several feeds tell of, what [counts](super::find_run_update) of it.
+    fn find_extra_updates(&self) -> BTreeMap<SmolStr, RunUpdate<'_>> {
+        let mut all = BTreeMap::new();
+        for feed in &self.state.feeds {
+            for record in feed.tables.trip_updates.extra_trips() {
+                let Some(update) =
+                    record.trip_update().filter(|update| self.is_extra_update(update))
+                else {
+                    continue;
+                };
+                let said = RunUpdate::new(feed, update, self.now);
+                if said.is_out_of_date(self.now) {
+                    continue;
+                }
+                // Without a name it is no other feed's, whatever their entities are called.
+                let id = match TripKey::from_descriptor(&update.trip) {
+                    Some(_) => record.id.clone(),
+                    None => format_smolstr!("{}:{}", feed.id, record.id),
+                };
+                match all.entry(id) {
+                    Entry::Vacant(place) => _ = place.insert(said),
+                    Entry::Occupied(mut known) => {
+                        if said.precedence_key(self.now) >= known.get().precedence_key(self.now) {
+                            known.insert(said);
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether an update is of a trip that the schedule does not hold, or does not hold so.
+    fn is_extra_update(&self, update: &TripUpdate) -> bool {
+        let is_known = || {
+            nonempty_text(&update.trip.trip_id)
+                .is_some_and(|id| self.timetable().find_trip(id).is_some())
+        };
+        is_extra_trip(&update.trip) || (is_cancelled_extra_trip(update) && !is_known())
+    }
+
+    /// The departure at one call of a trip update, with the times that the update announces; `None` without a known stop and
+    /// a time. `id` is the trip's part of the departure's id.
+    pub(super) fn build_announced_departure(
+        &self,
+        said: &RunUpdate<'_>,
+        id: &str,
+        index: usize,
+    ) -> Option<Departure> {
+        let (timetable, calls) = (self.timetable(), &said.update.stop_time_update);
+        let call = calls.get(index)?;
+        let stop = find_announced_stop(timetable, call)?;
+        let expected = predicted_event_time(call)?;
+        let is_off = is_cancelled_extra_trip(said.update);
+        let is_skipped =
+            call.schedule_relationship() == stop_time_update::ScheduleRelationship::Skipped;
+        let event = call.departure.as_ref();
+        let by_delay = || Some(expected - i64::from(event?.delay?));
+        let announced = event.and_then(|event| event.scheduled_time).or_else(by_delay);
+        // What does not run has no other time.
+        let scheduled = announced.or((is_off || is_skipped).then_some(expected));
+        let trip = nonempty_text(&said.update.trip.trip_id).and_then(|id| timetable.find_trip(id));
+        let mut departure = match trip {
+            Some(trip) => self.scheduled_only_departure(trip, stop, scheduled),
+            None => self.unscheduled_departure(said.update, stop, scheduled),
+        };
+        if let Some(properties) = &call.stop_time_properties {
+            self.apply_platform(&mut departure, properties);
+        }
+        if let Some(own) = said.update.trip_properties.as_ref() {
+            let own_id = nonempty_text(&own.trip_id).map(SmolStr::new);
+            departure.trip_id = own_id.unwrap_or(departure.trip_id);
+            departure.headsign =
+                nonempty_text(&own.trip_headsign).map(SmolStr::new).or(departure.headsign);
+        }
+        departure.id = match call.stop_sequence {
+            Some(sequence) => format_smolstr!("{id}:{sequence}"),
+            // Producers drop calls that are over, so only the number of calls from here on stays the same.
+            None => format_smolstr!("{id}:{}", calls.len() - index),
+        };
+        departure.stop_sequence = call.stop_sequence;
+        departure.source = said.feed.clone();
+        departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
+        departure.expected = (!is_off).then_some(expected);
+        let delay = |scheduled: i64| clamp_to_i32(expected - scheduled);
+        departure.delay = scheduled.filter(|_| !is_off).map(delay);
+        departure.status = match is_skipped {
+            _ if is_off => DepartureStatus::Cancelled,
+            true => DepartureStatus::Skipped,
+            false => DepartureStatus::Realtime,
+        };
+        Some(departure)
+    }
+
+    /// A departure of a trip that only its update knows.
+    fn unscheduled_departure(
+        &self,
+        update: &TripUpdate,
+        stop: StopIdx,
+        scheduled: Option<i64>,
+    ) -> Departure {
+        let timetable = self.timetable();
+        let route_id = nonempty_text(&update.trip.route_id).unwrap_or_default();
+        let route = timetable.find_route(route_id).map(|route| timetable.route(route));
+        let mut stops = update.stop_time_update.iter().rev();
+        let last = stops.find_map(|call| timetable.find_stop(nonempty_text(&call.stop_id)?));
+        let last = last.map(|stop| timetable.stop(stop).name);
+        Departure {
+            trip_id: SmolStr::new(nonempty_text(&update.trip.trip_id).unwrap_or_default()),
+            route_id: SmolStr::new(route_id),
+            route_short_name: SmolStr::new(route.map_or(route_id, |route| route.display_name())),
+            route_color: route.and_then(|route| route.color),
+            route_text_color: route.and_then(|route| route.text_color),
+            route_type: route.map_or(BUS, |route| route.kind),
+            headsign: last.filter(|name| !name.is_empty()).map(SmolStr::new),
+            status: DepartureStatus::Realtime,
+            ..self.empty_departure(stop, scheduled)
+        }
+    }
+}
+
+/// The stop of an announced call in the timetable: the assigned one, else the one that is named.
+pub(super) fn find_announced_stop(timetable: &Timetable, call: &StopTimeUpdate) -> Option<StopIdx> {
+    let assigned = call.stop_time_properties.as_ref();
+    let assigned = assigned.and_then(|properties| nonempty_text(&properties.assigned_stop_id));
+    timetable.find_stop(assigned.or(nonempty_text(&call.stop_id))?)
+}
+
+/// When an announced call is expected to be left, Unix seconds, else when the vehicle is expected to arrive.
+pub(super) fn predicted_event_time(call: &StopTimeUpdate) -> Option<i64> {
+    let departs = call.departure.as_ref().and_then(|event| event.time);
+    departs.or_else(|| call.arrival.as_ref().and_then(|event| event.time))
+}
