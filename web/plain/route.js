@@ -114,7 +114,8 @@ const events = new Events({
       showTrust(feed, isUnreliable(record));
       sign.update();
     }
-    if (applied.shown) show(events.store.list("vehicle"));
+    // Those without a position are among what the server estimates.
+    if (applied.shown) show(events.store.list("vehicle").filter(({ record }) => record.position));
   },
 });
 

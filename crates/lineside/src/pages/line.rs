@@ -10,7 +10,9 @@ use axum::response::Response;
 use jiff::civil::Date;
 use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
 use lineside_hub::encode_segment;
-use lineside_ingest::{ActiveTrip, Network, NetworkState, Record, RecordKind, RouteVariants};
+use lineside_ingest::{
+    ActiveTrip, AnnouncedTrip, Network, NetworkState, Record, RecordKind, RouteVariants,
+};
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -18,6 +20,7 @@ use super::alerts::{self, AlertSummary};
 use super::favourites::{self, FavouriteKind};
 use super::languages::PreferredLanguages;
 use super::layout::{self, NavSection, PageLayout};
+use super::line_estimates::{self, LineEstimates};
 use super::line_times::LineTimes;
 use super::{badge, board, map, network_page, states, words};
 use crate::app::App;
@@ -28,6 +31,8 @@ use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
 const REFRESH_S: u32 = 30;
 /// How the ids begin that Lineside makes of a trip or an entity for a vehicle without one; they say nothing to riders.
 const MADE_UP_IDS: [&str; 2] = ["trip:", "entity:"];
+/// The name of the list of what has no place on the way.
+const ELSEWHERE: &str = "elsewhere";
 /// Vehicles that are shown; a line has some dozens.
 const VEHICLES_MAX: usize = 1_000;
 
@@ -90,8 +95,10 @@ struct LineView<'a> {
     n_left_out: usize,
     /// Vehicles that no direction has a place for.
     elsewhere: Vec<Arc<Record>>,
-    /// Trips that no direction has a place for.
-    reckoned_elsewhere: Vec<ActiveTrip>,
+    /// Trips and vehicles without positions that no direction has a place for.
+    reckoned_elsewhere: LineEstimates,
+    /// Trips that start later and are not in the timetable.
+    announced: Vec<AnnouncedTrip>,
     /// Feeds whose data are not to be trusted as they stand.
     misleading: BTreeSet<String>,
     alerts: Vec<AlertSummary>,
@@ -115,8 +122,8 @@ struct LineStop<'a> {
     /// Those of its station from which trips leave.
     stops: &'a [StopIdx],
     coming: Vec<Arc<Record>>,
-    /// Trips that should come to it next by their times.
-    reckoned: Vec<ActiveTrip>,
+    /// What should come to it next by its times or as its vehicle says, without a position.
+    reckoned: LineEstimates,
 }
 
 impl<'a> LineView<'a> {
@@ -139,7 +146,15 @@ impl<'a> LineView<'a> {
         let under_way = state.active_trips(id, network.data_now(), VEHICLES_MAX).into_iter();
         // What a feed predicted that has stopped telling is not to be believed.
         let under_way = under_way.filter(|trip| !misleading.contains(trip.feed.as_str()));
-        let reckoned_elsewhere = place_estimated(timetable, under_way, ways, &mut directions);
+        let mut reckoned_elsewhere = place_estimated(timetable, under_way, ways, &mut directions);
+        let unlocated = state.unlocated_vehicles(id, network.data_now()).take(VEHICLES_MAX);
+        for vehicle in unlocated {
+            let place = find_vehicle_place(timetable, vehicle, ways, &mut directions);
+            let estimates = place.map_or(&mut reckoned_elsewhere, |place| &mut place.reckoned);
+            estimates.vehicles.push(Arc::clone(vehicle));
+        }
+        let mut announced = state.announced_trips(id, network.data_now(), VEHICLES_MAX);
+        announced.retain(|trip| !misleading.contains(trip.feed.as_str()));
         let alerts = alerts::find_for_route(&state, timetable, route, now, languages);
         Self {
             app,
@@ -150,6 +165,7 @@ impl<'a> LineView<'a> {
             n_left_out: ways.n_left_out,
             elsewhere,
             reckoned_elsewhere,
+            announced,
             misleading,
             alerts,
             now,
@@ -172,6 +188,7 @@ impl<'a> LineView<'a> {
     fn times_on(&self, date: Option<Date>) -> LineTimes {
         let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
         let runs_now = !self.elsewhere.is_empty()
+            || !self.announced.is_empty()
             || !self.reckoned_elsewhere.is_empty()
             || places.any(|place| !place.coming.is_empty() || !place.reckoned.is_empty());
         LineTimes::new(self.timetable, self.route, date, self.now, runs_now)
@@ -191,6 +208,7 @@ impl<'a> LineView<'a> {
                 }
                 (self.render_omitted())
                 (self.render_elsewhere())
+                (line_estimates::render_announced(self.timetable, &self.announced))
                 (times.render_markup(self.timetable, self.feed_id(), id))
                 (states::render_templates())
                 (layout::render_data_island("route-data", &self.live_data()))
@@ -239,20 +257,13 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// Trips where they should be, as a list of its own: `web/plain/route.js` takes it whole from the page of a later moment.
-    fn render_estimated(&self, name: &str, trips: &[ActiveTrip]) -> Markup {
-        let zone = self.timetable.timezone();
+    /// What has no position, as a list of its own: `web/plain/route.js` takes it whole from the page of a later moment.
+    fn render_estimated(&self, name: &str, estimates: &LineEstimates) -> Markup {
+        let has_place = name != ELSEWHERE;
         html! {
             ul.coming data-reckoned=(name) {
-                @for trip in trips {
-                    @let said = words::format_delay("realtime", trip.delay.map(i64::from));
-                    li.vehicle.reckoned data-id=(trip.id) {
-                        span.vehicle-sign aria-hidden="true" { "▽" }
-                        span.vehicle-name { "to " (words::shorten_name(trip.headsign.as_deref().unwrap_or("its last stop"))) }
-                        span.soft.small { "estimated, at the next stop about " time datetime=(words::format_rfc3339(trip.next_at, zone)) { (words::format_clock(trip.next_at, zone)) } }
-                        @if trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
-                    }
-                }
+                @for vehicle in &estimates.vehicles { (self.render_vehicle(vehicle)) }
+                (line_estimates::render_trips(self.timetable, &estimates.trips, has_place))
             }
         }
     }
@@ -312,7 +323,7 @@ impl<'a> LineView<'a> {
                 h2 { "Not on the way above" }
                 div.card-body {
                     ul.coming { @for vehicle in &self.elsewhere { (self.render_vehicle(vehicle)) } }
-                    (self.render_estimated("elsewhere", &self.reckoned_elsewhere))
+                    (self.render_estimated(ELSEWHERE, &self.reckoned_elsewhere))
                 }
             }
         }
@@ -356,7 +367,8 @@ fn list_directions<'a>(timetable: &Timetable, ways: &'a RouteVariants) -> Vec<Di
     };
     let made = ways.shown.iter().map(|way| {
         let stops = way.places.iter().map(Vec::as_slice);
-        let place = |stops| LineStop { stops, coming: Vec::new(), reckoned: Vec::new() };
+        let place =
+            |stops| LineStop { stops, coming: Vec::new(), reckoned: LineEstimates::default() };
         let stops: Vec<LineStop<'_>> = stops.map(place).collect();
         let (from, to) = (Some(name(stops.first())), name(stops.last()));
         DirectionView { id: way.id, from, to, headsigns: &way.headsigns, stops }
@@ -377,9 +389,8 @@ fn stop_name(timetable: &Timetable, stop: StopIdx) -> &str {
     words::shorten_name(if stop.name.is_empty() { stop.id } else { stop.name })
 }
 
-/// Puts the line's vehicles where they come next, and gives those that have no place: none is known, or it lies beside the
-/// usual way. A stop that several ways have counts for the direction that the vehicle's trip goes in by the timetable, else by
-/// what the feed says, then for the way whose trips go where it goes, else for the first.
+/// Puts the line's vehicles with positions where they come next, and gives those that have no place: none is known, or it lies
+/// beside the usual way.
 fn place_vehicles(
     state: &NetworkState,
     timetable: &Timetable,
@@ -388,20 +399,30 @@ fn place_vehicles(
     directions: &mut [DirectionView<'_>],
 ) -> Vec<Arc<Record>> {
     let mut elsewhere = Vec::new();
-    let vehicles =
-        state.records_by_route(route).filter(|record| record.kind == RecordKind::Vehicle);
+    let vehicles = state
+        .records_by_route(route)
+        .filter(|record| record.kind == RecordKind::Vehicle && record.position().is_some());
     for vehicle in vehicles.take(VEHICLES_MAX) {
-        let said = || vehicle.trip_descriptor().and_then(|trip| trip.direction_id);
-        let said = vehicle.join.direction_id.map(u32::from).or_else(said);
-        let next = vehicle.join.next_stop_id.as_deref().and_then(|id| timetable.find_stop(id));
-        let headsign = vehicle.join.headsign.as_deref();
-        let place = next.and_then(|next| find_line_stop(ways, directions, next, said, headsign));
-        match place {
+        match find_vehicle_place(timetable, vehicle, ways, directions) {
             Some(place) => place.coming.push(Arc::clone(vehicle)),
             None => elsewhere.push(Arc::clone(vehicle)),
         }
     }
     elsewhere
+}
+
+/// The stop that a vehicle comes to next. A stop that several ways have counts for the direction that the vehicle's trip goes in by
+/// the timetable, else by what the feed says, then for the way whose trips go where it goes, else for the first.
+fn find_vehicle_place<'a, 'w>(
+    timetable: &Timetable,
+    vehicle: &Record,
+    ways: &RouteVariants,
+    directions: &'a mut [DirectionView<'w>],
+) -> Option<&'a mut LineStop<'w>> {
+    let said = || vehicle.trip_descriptor().and_then(|trip| trip.direction_id);
+    let said = vehicle.join.direction_id.map(u32::from).or_else(said);
+    let next = vehicle.join.next_stop_id.as_deref().and_then(|id| timetable.find_stop(id))?;
+    find_line_stop(ways, directions, next, said, vehicle.join.headsign.as_deref())
 }
 
 /// Puts the trips of which only times are known before the stop that they come to next, and gives those that have no place.
@@ -410,16 +431,16 @@ fn place_estimated(
     under_way: impl Iterator<Item = ActiveTrip>,
     ways: &RouteVariants,
     directions: &mut [DirectionView<'_>],
-) -> Vec<ActiveTrip> {
-    let mut elsewhere = Vec::new();
+) -> LineEstimates {
+    let mut elsewhere = LineEstimates::default();
     for trip in under_way {
         let next = timetable.find_stop(&trip.next_stop_id);
         let headsign = trip.headsign.as_deref();
         let place =
             next.and_then(|next| find_line_stop(ways, directions, next, trip.direction, headsign));
         match place {
-            Some(place) => place.reckoned.push(trip),
-            None => elsewhere.push(trip),
+            Some(place) => place.reckoned.trips.push(trip),
+            None => elsewhere.trips.push(trip),
         }
     }
     elsewhere

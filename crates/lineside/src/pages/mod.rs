@@ -24,6 +24,7 @@ mod name_search;
 mod icons;
 mod languages;
 mod layout;
+mod line_estimates;
 mod line_times;
 mod login;
 mod conversion_report;

@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::civil::Date;
-use lineside_ingest::{FeedState, Network, Record, RouteMode};
+use lineside_ingest::{FeedState, Network, NetworkState, Record, RouteMode, TripPhase};
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
 use super::layout::{self, NavSection, PageLayout};
@@ -73,19 +74,28 @@ impl NetworkEntry {
     }
 }
 
-/// How many vehicles a network's feeds have whose data can be relied on, of those that pass the filter.
+/// How many vehicles a network's feeds have whose data can be relied on, of those that are under way and pass the filter.
 pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> bool) -> usize {
     let feeds = network.realtime_feeds();
     let is_unreliable = |id: &str| {
         let feed = feeds.iter().find(|feed| feed.id().as_str() == id);
         feed.is_some_and(|feed| feed.status().unreliable_since.is_some())
     };
-    let state = network.state();
+    let (state, now) = (network.state(), network.data_now());
     let mut count_by_feed: BTreeMap<&str, usize> = BTreeMap::new();
-    for record in state.vehicles().filter(|record| filter(record)) {
+    let counted =
+        state.vehicles().filter(|record| filter(record) && is_under_way(&state, record, now));
+    for record in counted {
         *count_by_feed.entry(record.feed.as_str()).or_default() += 1;
     }
     count_by_feed.into_iter().filter(|(id, _)| !is_unreliable(id)).map(|(_, count)| count).sum()
+}
+
+/// Whether a vehicle is where it can be met: it has a position, or its trip has started and has not ended as far as is known. Some
+/// feeds report a vehicle for each trip that they announce.
+fn is_under_way(state: &NetworkState, vehicle: &Record, now: UnixMillis) -> bool {
+    vehicle.position().is_some()
+        || state.find_trip_phase(vehicle, now).is_none_or(|phase| phase == TripPhase::UnderWay)
 }
 
 /// The address of a network's page.

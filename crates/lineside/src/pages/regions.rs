@@ -34,7 +34,7 @@ pub(super) struct MapRegion {
     vehicles: usize,
     /// Rental stations.
     stations: usize,
-    /// Vehicles of reliable feeds that report no position.
+    /// Vehicles of reliable feeds that are under way and report no position.
     unplaced: usize,
     /// Whether what is live of it is a recording.
     recording: bool,

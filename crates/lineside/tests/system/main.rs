@@ -66,6 +66,7 @@ mod snapshots;
 mod states;
 mod stopping;
 mod twins;
+mod unmatched_trips;
 mod validators;
 mod version_skew;
 mod versions;

@@ -1,0 +1,119 @@
+//! What a line's page shows of trips without vehicle positions: where they should be by their times, and which ones start later.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::Timetable;
+use lineside_ingest::{ActiveTrip, AnnouncedTrip, Record};
+use maud::{Markup, html};
+
+use super::words;
+
+/// Trips to one destination that are shown one by one; more of them are one row.
+const TRIPS_SHOWN_MAX: usize = 2;
+/// Rows of a list, and of the trips that start later.
+const ROWS_MAX: usize = 20;
+/// Start times of one row.
+const STARTS_MAX: usize = 6;
+
+/// What comes to a stop next and has no position.
+#[derive(Debug, Default)]
+pub(super) struct LineEstimates {
+    /// Vehicles that say of themselves where they are.
+    pub(super) vehicles: Vec<Arc<Record>>,
+    /// Trips by their times, the soonest first.
+    pub(super) trips: Vec<ActiveTrip>,
+}
+
+impl LineEstimates {
+    pub(super) fn is_empty(&self) -> bool {
+        self.vehicles.is_empty() && self.trips.is_empty()
+    }
+}
+
+/// Trips where they should be; many to one destination are one row. Without a place on the line each names its next stop.
+pub(super) fn render_trips(timetable: &Timetable, trips: &[ActiveTrip], has_place: bool) -> Markup {
+    let mut groups: BTreeMap<Option<&str>, Vec<&ActiveTrip>> = BTreeMap::new();
+    for trip in trips {
+        groups.entry(trip.headsign.as_deref()).or_default().push(trip);
+    }
+    let rows = groups.into_values().flat_map(|group| {
+        if group.len() > TRIPS_SHOWN_MAX {
+            return vec![group];
+        }
+        group.into_iter().map(|trip| vec![trip]).collect()
+    });
+    let mut rows: Vec<Vec<&ActiveTrip>> = rows.collect();
+    rows.sort_by_key(|group| group.first().map(|trip| trip.next_at));
+    html! {
+        @for group in rows.iter().take(ROWS_MAX) {
+            @if let Some(trip) = group.first() { (render_trip_row(timetable, trip, group.len(), has_place)) }
+        }
+        @if rows.len() > ROWS_MAX { li.soft.small { "and " (rows.len() - ROWS_MAX) " more" } }
+    }
+}
+
+/// One trip, or the soonest of `n_trips` to the same destination.
+fn render_trip_row(
+    timetable: &Timetable,
+    trip: &ActiveTrip,
+    n_trips: usize,
+    has_place: bool,
+) -> Markup {
+    let to = words::shorten_name(trip.headsign.as_deref().unwrap_or("its last stop"));
+    let said = words::format_delay("realtime", trip.delay.map(i64::from));
+    html! {
+        li.vehicle.reckoned data-id=(trip.id) data-trips=(n_trips) {
+            span.vehicle-sign aria-hidden="true" { "▽" }
+            span.vehicle-name { @if n_trips > 1 { (n_trips) " trips " } "to " (to) }
+            span.soft.small {
+                @if n_trips > 1 { "the next, estimated, at " } @else { "estimated, at " }
+                @if has_place { "the next stop" } @else { (stop_name(timetable, &trip.next_stop_id)) }
+                " about " (render_time(trip.next_at, timetable.timezone()))
+            }
+            @if n_trips == 1 && trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
+        }
+    }
+}
+
+/// The trips that start later, by where they start and where they go. `web/plain/route.js` takes the list whole from the page of a
+/// later moment.
+pub(super) fn render_announced(timetable: &Timetable, trips: &[AnnouncedTrip]) -> Markup {
+    let mut groups: BTreeMap<(&str, Option<&str>), Vec<i64>> = BTreeMap::new();
+    for trip in trips {
+        let key = (trip.first_stop_id.as_str(), trip.headsign.as_deref());
+        groups.entry(key).or_default().push(trip.starts_at);
+    }
+    let mut rows: Vec<_> = groups.into_iter().collect();
+    rows.sort_by_key(|(_, starts)| starts.first().copied());
+    let zone = timetable.timezone();
+    html! {
+        section.card data-reckoned="announced" aria-label="Starting later" hidden[rows.is_empty()] {
+            h2 { "Starting later" }
+            ul.card-body.coming {
+                @for ((from, to), starts) in rows.iter().take(ROWS_MAX) {
+                    li data-from=(from) data-starts=(starts.len()) {
+                        "From " (stop_name(timetable, from)) @if let Some(to) = to { " to " (words::shorten_name(to)) } " at "
+                        @for (number, at) in starts.iter().take(STARTS_MAX).enumerate() {
+                            @if number > 0 { ", " }
+                            (render_time(*at, zone))
+                        }
+                        @if starts.len() > STARTS_MAX { span.soft { " and " (starts.len() - STARTS_MAX) " more" } }
+                    }
+                }
+                @if rows.len() > ROWS_MAX { li.soft { "and " (rows.len() - ROWS_MAX) " more" } }
+            }
+        }
+    }
+}
+
+fn render_time(at: i64, zone: &TimeZone) -> Markup {
+    html! { time datetime=(words::format_rfc3339(at, zone)) { (words::format_clock(at, zone)) } }
+}
+
+/// The name of a stop, else its id.
+fn stop_name<'a>(timetable: &'a Timetable, stop_id: &'a str) -> &'a str {
+    let stop = timetable.find_stop(stop_id).map(|stop| timetable.stop(stop).name);
+    words::shorten_name(stop.filter(|name| !name.is_empty()).unwrap_or(stop_id))
+}
