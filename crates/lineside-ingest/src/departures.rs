@@ -34,7 +34,7 @@ mod best_update;
 mod live_only;
 
 pub(crate) use best_update::{find_run_update, is_superseded};
-pub(crate) use live_only::LiveOnlyTrips;
+pub(crate) use live_only::LiveOnlyCalls;
 
 /// Returns the next departures from a stop, or from all stops of a station, in time order: at most `limit`, within
 /// `horizon`, including those of the last minute. `None` if there is no such stop.

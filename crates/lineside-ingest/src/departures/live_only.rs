@@ -26,10 +26,8 @@ use crate::{
 /// The departures of one feed's live-only trips by stop, made once per state of the feed. A trip is live-only if the feed updates
 /// it as a scheduled one and the timetable does not have it.
 #[derive(Debug, Default)]
-pub(crate) struct LiveOnlyTrips {
-    calls: HashMap<StopIdx, Vec<LiveOnlyCall>>,
-    has_live_only_trip: bool,
-    has_timetable_trip: bool,
+pub(crate) struct LiveOnlyCalls {
+    by_stop: HashMap<StopIdx, Vec<LiveOnlyCall>>,
 }
 
 /// A call of a live-only trip that is a departure.
@@ -41,26 +39,19 @@ struct LiveOnlyCall {
     call: u32,
 }
 
-impl LiveOnlyTrips {
-    fn from_slice(slice: &FeedSlice, timetable: &Timetable) -> LiveOnlyTrips {
-        let mut trips = LiveOnlyTrips::default();
+impl LiveOnlyCalls {
+    fn from_slice(slice: &FeedSlice, timetable: &Timetable) -> LiveOnlyCalls {
+        let mut calls = LiveOnlyCalls::default();
         for (number, record) in (0..).zip(slice.tables.trip_updates.records()) {
             let Some(update) = record.trip_update() else { continue };
-            let Some(id) = nonempty_text(&update.trip.trip_id) else { continue };
-            if is_extra_trip(&update.trip) {
-                continue;
-            }
-            if timetable.find_trip(id).is_some() {
-                trips.has_timetable_trip = true;
-            } else if update.trip.schedule_relationship() == ScheduleRelationship::Scheduled {
-                trips.has_live_only_trip = true;
-                trips.add_calls(number, update, timetable);
+            if is_known_trip(update, timetable) == Some(false) {
+                calls.add_trip(number, update, timetable);
             }
         }
-        trips
+        calls
     }
 
-    fn add_calls(&mut self, record: u32, update: &TripUpdate, timetable: &Timetable) {
+    fn add_trip(&mut self, record: u32, update: &TripUpdate, timetable: &Timetable) {
         // The last call is no departure.
         let Some((_, departing)) = update.stop_time_update.split_last() else { return };
         for (number, call) in (0..).zip(departing) {
@@ -68,27 +59,37 @@ impl LiveOnlyTrips {
                 call.schedule_relationship() != stop_time_update::ScheduleRelationship::Skipped;
             let stop = find_announced_stop(timetable, call).filter(|_| is_served);
             if let Some(stop) = stop.filter(|_| predicted_event_time(call).is_some()) {
-                self.calls.entry(stop).or_default().push(LiveOnlyCall { record, call: number });
+                self.by_stop.entry(stop).or_default().push(LiveOnlyCall { record, call: number });
             }
         }
     }
+}
 
-    /// Whether the feed updates trips and the timetable has none of them. Then its trips cannot be compared with those of the
-    /// timetable: each may be one of them under another id.
-    fn is_unmatched(&self) -> bool {
-        self.has_live_only_trip && !self.has_timetable_trip
-    }
+/// Whether the timetable has the trip that an update is about; `None` if the update names none, or none of the timetable's by what
+/// it says, such as an added trip.
+fn is_known_trip(update: &TripUpdate, timetable: &Timetable) -> Option<bool> {
+    let id = nonempty_text(&update.trip.trip_id).filter(|_| !is_extra_trip(&update.trip))?;
+    let is_known = timetable.find_trip(id).is_some();
+    let is_scheduled = update.trip.schedule_relationship() == ScheduleRelationship::Scheduled;
+    (is_known || is_scheduled).then_some(is_known)
 }
 
 impl FeedSlice {
-    fn live_only_trips(&self, dataset: &Dataset) -> &LiveOnlyTrips {
-        let make = || LiveOnlyTrips::from_slice(self, &dataset.timetable);
-        self.cache.live_only_trips.get_or_init(make)
+    fn live_only_calls(&self, dataset: &Dataset) -> &LiveOnlyCalls {
+        let make = || LiveOnlyCalls::from_slice(self, &dataset.timetable);
+        self.cache.live_only_calls.get_or_init(make)
     }
 
-    /// Whether the feed updates trips and the timetable has none of them.
-    pub(crate) fn is_unmatched(&self, dataset: &Dataset) -> bool {
-        self.live_only_trips(dataset).is_unmatched()
+    /// Whether the feed updates trips and the timetable has none of them. Then its trips cannot be compared with those of the
+    /// timetable: each may be one of them under another id. Looks at trip updates up to the first that the timetable has.
+    fn is_unmatched(&self, dataset: &Dataset) -> bool {
+        let find = || {
+            let updates = self.tables.trip_updates.records().iter();
+            let mut known = updates
+                .filter_map(|record| is_known_trip(record.trip_update()?, &dataset.timetable));
+            known.next() == Some(false) && !known.any(|is_known| is_known)
+        };
+        *self.cache.is_unmatched.get_or_init(find)
     }
 }
 
@@ -117,7 +118,7 @@ type LineAtStop<'a> = (&'a str, &'a str);
 impl<'a> DepartureSearch<'a> {
     /// Departures of live-only trips, with their live times and without scheduled ones.
     pub(super) fn list_live_only_departures(&self) -> Vec<Departure> {
-        let departures = self.live_only_calls().filter_map(|(feed, record, call)| {
+        let departures = self.list_live_only_calls().filter_map(|(feed, record, call)| {
             let said = RunUpdate::new(feed, record.trip_update()?, self.now);
             let leaves = predicted_event_time(said.update.stop_time_update.get(call)?)?;
             let is_shown = self.is_in_window(leaves)
@@ -147,7 +148,7 @@ impl<'a> DepartureSearch<'a> {
 
     fn find_last_live_departures(&self) -> HashMap<LineAtStop<'a>, i64> {
         let mut last_live: HashMap<LineAtStop<'a>, i64> = HashMap::new();
-        for (feed, record, call) in self.live_only_calls() {
+        for (feed, record, call) in self.list_live_only_calls() {
             let Some(update) = record.trip_update() else { continue };
             let is_comparable = !feed.is_unmatched(self.dataset);
             if is_comparable || RunUpdate::new(feed, update, self.now).is_out_of_date(self.now) {
@@ -169,14 +170,16 @@ impl<'a> DepartureSearch<'a> {
 
     /// The calls of live-only trips at the stop or at the stops of the station: the feed, the trip update and the number of the
     /// call in it.
-    fn live_only_calls(&self) -> impl Iterator<Item = (&'a FeedSlice, &'a Arc<Record>, usize)> {
+    fn list_live_only_calls(
+        &self,
+    ) -> impl Iterator<Item = (&'a FeedSlice, &'a Arc<Record>, usize)> {
         let here = self.dataset.timetable.stop_and_descendants(self.stop);
         let dataset = self.dataset;
         self.state.feeds.iter().flat_map(move |feed| {
             let feed: &FeedSlice = feed;
-            let trips = feed.live_only_trips(dataset);
+            let known = feed.live_only_calls(dataset);
             let calls: Vec<LiveOnlyCall> =
-                here.iter().filter_map(|stop| trips.calls.get(stop)).flatten().copied().collect();
+                here.iter().filter_map(|stop| known.by_stop.get(stop)).flatten().copied().collect();
             calls.into_iter().filter_map(move |call| {
                 let record = feed.tables.trip_updates.records().get(call.record as usize)?;
                 Some((feed, record, call.call as usize))

@@ -11,7 +11,7 @@ use crate::{
     config::FeedId,
     dataset::Dataset,
     delays::FeedDelays,
-    departures::LiveOnlyTrips,
+    departures::LiveOnlyCalls,
     exports::{ExportCache, ExportPart},
     geohash::GeohashCell,
     record::{Record, RecordKind},
@@ -47,7 +47,9 @@ pub(crate) struct DerivedViews {
     /// Trip matches; used for a single feed only.
     pub(crate) matches: OnceLock<Arc<FeedMatches>>,
     /// Likewise.
-    pub(crate) live_only_trips: OnceLock<LiveOnlyTrips>,
+    pub(crate) live_only_calls: OnceLock<LiveOnlyCalls>,
+    /// Likewise.
+    pub(crate) is_unmatched: OnceLock<bool>,
     pub(crate) stations_geojson: OnceLock<Bytes>,
 }
 
