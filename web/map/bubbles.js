@@ -2,7 +2,7 @@
 import { Marker } from "maplibre-gl";
 import { element } from "../plain/dom.js";
 import { numberWords } from "../plain/words.js";
-import { clusterRegions } from "./regions.js";
+import { bubbleCount, bubbleName, clusterRegions } from "./regions.js";
 
 /** @typedef {import("./regions.js").Region} Region */
 
@@ -18,10 +18,12 @@ export class Bubbles {
   #go;
   /** @type {Map<string, {marker: Marker, button: HTMLElement}>} by the ids of their networks */
   #shown = new Map();
+  /** The dots of networks whose bubble lies elsewhere. @type {Map<string, Marker>} by their ids */
+  #dots = new Map();
 
   /**
    * @param {import("maplibre-gl").Map} map @param {Region[]} regions in the server's order
-   * @param {(bounds: import("./regions.js").Bounds) => void} go shows a box
+   * @param {(regions: Region[], bounds: import("./regions.js").Bounds) => void} go shows the networks of a bubble, and the box around them
    */
   constructor(map, regions, go) {
     this.#map = map;
@@ -41,15 +43,28 @@ export class Bubbles {
       const { button } = this.#shown.get(key) ?? this.#add(key, cluster);
       label(button, cluster.regions);
     }
+    this.#showDots([...clusters.values()].flatMap(({ dots }) => dots));
+  }
+
+  /** @param {{id: string, center: [number, number]}[]} dots */
+  #showDots(dots) {
+    for (const [id, marker] of this.#dots) {
+      if (dots.some((dot) => dot.id === id)) continue;
+      marker.remove();
+      this.#dots.delete(id);
+    }
+    for (const { id, center } of dots) {
+      if (!this.#dots.has(id)) this.#dots.set(id, new Marker({ element: element("span.region-dot", { "aria-hidden": "true", "data-network": id }) }).setLngLat(center).addTo(this.#map));
+    }
   }
 
   /** @param {string} key @param {import("./regions.js").Cluster} cluster */
-  #add(key, { center, bounds }) {
-    const button = element("button.region-bubble", { type: "button" }, element("strong"), element("span"));
+  #add(key, { regions, center, bounds }) {
+    const button = element("button.region-bubble", { type: "button" }, element("span"), " ", element("strong"));
     button.addEventListener("click", (event) => {
       // Otherwise the map takes it for a click on what lies beneath.
       event.stopPropagation();
-      this.#go(bounds);
+      this.#go(regions, bounds);
       this.#map.getCanvas().focus({ preventScroll: true });
     });
     const shown = { marker: new Marker({ element: button }).setLngLat(center).addTo(this.#map), button };
@@ -65,10 +80,11 @@ function label(button, regions) {
     counts.vehicles += vehicles;
     counts.stations += stations;
   }
-  const name = regions.length === 1 ? regions[0].name : `${regions.length} networks`;
-  const [figure, text] = button.children;
-  const count = counts.vehicles > 0 ? counts.vehicles : counts.stations;
+  const [text, figure] = button.children;
+  const count = bubbleCount(regions);
   figure.textContent = count > 0 ? numberWords(count) : "";
-  text.textContent = name;
-  button.setAttribute("aria-label", `${regions.length === 1 ? name : regions.map((region) => region.name).join(", ")}: ${countWords(counts)}. Show on the map.`);
+  text.textContent = bubbleName(regions);
+  // What is read begins with what is seen.
+  const names = regions.length > 1 ? ` ${regions.map((region) => region.name).join(", ")}.` : "";
+  button.setAttribute("aria-label", `${bubbleName(regions)}: ${countWords(counts)}.${names} Show on the map.`);
 }

@@ -8,6 +8,8 @@ const MARGIN_PX = 24;
 const FREE_PX_MIN = 64;
 /** How often a box is fitted again: what the panel says of a view must not move the map to and fro. */
 const REFITS_MAX = 2;
+/** The width of the world at zoom 0, in MapLibre. */
+const WORLD_PX = 512;
 /** A longer flight than this is a jump. */
 const FLIGHT_MS_MAX = 3_000;
 
@@ -66,12 +68,56 @@ export class Camera {
       }
     });
     for (const card of document.querySelectorAll(".panel > *")) observer.observe(card);
+    this.#listenToZoomButtons();
   }
 
   /** How a place comes to the middle of the free part: the map's own middle stays its middle. @returns {[number, number]} */
   #offset() {
     const { top, bottom, left, right } = coveredSides();
     return [(left - right) / 2, (top - bottom) / 2];
+  }
+
+  /** The inner half of the free part: its west, south, east and north. @returns {[number, number, number, number]} */
+  freeMiddle() {
+    const { top, bottom, left, right } = coveredSides();
+    const [x, y] = this.#offset();
+    const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
+    const [aside, up] = [(width - left - right) / 4, (height - top - bottom) / 4];
+    const northWest = this.#map.unproject([width / 2 + x - aside, height / 2 + y - up]);
+    const southEast = this.#map.unproject([width / 2 + x + aside, height / 2 + y + up]);
+    return [northWest.lng, southEast.lat, southEast.lng, northWest.lat];
+  }
+
+  /** How many degrees of longitude the free part shows at most: the earth always fills the map's height. */
+  widestSpan() {
+    const { left, right } = coveredSides();
+    const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
+    const world = Math.max(WORLD_PX * 2 ** this.#map.getMinZoom(), height);
+    return Math.min(((width - left - right) / world) * 360, 360);
+  }
+
+  /** Shows a view of the past as it was. @param {{longitude: number, latitude: number, zoom: number}} at */
+  restore({ longitude, latitude, zoom }) {
+    this.#kept = this.#fitted = null;
+    this.#map.jumpTo({ center: [longitude, latitude], zoom });
+  }
+
+  /** The point in the middle of the free part. */
+  #freePoint() {
+    const [x, y] = this.#offset();
+    const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
+    return this.#map.unproject([width / 2 + x, height / 2 + y]);
+  }
+
+  /** Has the buttons of the map zoom around the middle of the free part: what lies beside the panel stays there. */
+  #listenToZoomButtons() {
+    for (const [name, step] of /** @type {[string, number][]} */ ([["in", 1], ["out", -1]])) {
+      const zoom = (/** @type {Event} */ event) => {
+        event.stopImmediatePropagation();
+        this.#map.easeTo({ zoom: this.#map.getZoom() + step, around: this.#freePoint(), animate: !isStill() }, { originalEvent: event });
+      };
+      this.#map.getContainer().querySelector(`.maplibregl-ctrl-zoom-${name}`)?.addEventListener("click", zoom, { capture: true });
+    }
   }
 
   /** @param {[number, number]} center longitude and latitude @param {number} zoom at least */

@@ -36,6 +36,11 @@ export class Filters {
     return routes.some((route) => route.feed === network && route.id === id);
   }
 
+  /** Whether anything is filtered. */
+  get isSet() {
+    return this.#view.modes.size + this.#view.routes.length > 0;
+  }
+
   /** Whether stations and free vehicles are shown. */
   get showsBikes() {
     const { modes, routes } = this.#view;

@@ -35,6 +35,8 @@ export class Finder {
       input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), from: byId("results-from"), pickStop, pickRoute,
       findStops: (question) => this.#findStops(question),
       findRoutes: (question) => findRoutes(routes, question),
+      findNetworks: (question) => networks.find(question),
+      pickNetwork: (region) => networks.go(region),
       favourites: readFavourites,
       pickFavourite: (favourite) => this.#pickFavourite(favourite, { routes, pickStop, pickRoute }),
       colorOf: (feed, name) => routes.colorOf(networks.of(feed)?.id ?? feed, name),

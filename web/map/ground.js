@@ -96,7 +96,8 @@ export function makeMap(container, style, view) {
     touchPitch: false,
     maxPitch: 0,
     maxZoom: 19,
-    minZoom: 2,
+    // As much of the earth as fits beside the panel.
+    minZoom: matchMedia(WIDE).matches ? 1 : 0,
     fadeDuration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 150,
     ...view,
   });

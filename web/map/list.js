@@ -33,28 +33,36 @@ export function showList(body, vehicles, rentals, options) {
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
 }
 
-/** Titles that fit stations and free vehicles, too. @param {HTMLElement} list */
-export function nameColumns(list) {
-  const titles = { "#list-title": "Vehicles and stations", "th:nth-child(2)": "Destination or station", "th:nth-child(3)": "Delay or availability", "th:nth-child(4)": "Next stop or status", "th:nth-child(5)": "Last report" };
-  for (const [which, title] of Object.entries(titles)) /** @type {HTMLElement} */ (list.querySelector(which)).textContent = title;
+/** Names the list after what is in it, and its columns so that they fit stations and free vehicles. @param {HTMLElement} list @param {boolean} hasRentals */
+export function nameTitle(list, hasRentals) {
+  const title = (/** @type {string} */ which, /** @type {string} */ words) => (/** @type {HTMLElement} */ (list.querySelector(which)).textContent = words);
+  // The server's title may name the one network whose vehicles it listed; the list follows the map.
+  title("#list-title", hasRentals ? "Vehicles and stations in view" : "Vehicles in view");
+  if (!hasRentals) return;
+  const columns = { 2: "Destination or station", 3: "Delay or availability", 4: "Next stop or status", 5: "Last report" };
+  for (const [at, words] of Object.entries(columns)) title(`th:nth-child(${at})`, words);
 }
 
 /**
- * "34 vehicles, 12 stations in view", or how many vehicles report no position where none is in view.
- * @param {import("./vehicles.js").Vehicle[]} vehicles @param {import("./bikes.js").Rental[]} rentals
- * @param {boolean} hasNetworks whether vehicles are expected: then none are told, too
- * @param {number} [unplaced] how many vehicles of the networks in view report no position
+ * "34 vehicles, 12 stations in view, 5 more with old positions", or how many vehicles report no position where none is in view.
+ * @param {{feed: string}[]} vehicles @param {{kind: string}[]} rentals
+ * @param {object} context
+ * @param {boolean} context.hasNetworks whether vehicles are expected: then none are counted, too
+ * @param {number} [context.unplaced] how many vehicles of the networks in view report no position
+ * @param {(feed: string) => boolean} [context.isOld] whether a feed's vehicles may not be there any more
  */
-export function countWords(vehicles, rentals, hasNetworks, unplaced = 0) {
+export function countWords(vehicles, rentals, { hasNetworks, unplaced = 0, isOld = () => false }) {
   const count = (/** @type {number} */ n, /** @type {string} */ what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   const stations = rentals.filter(({ kind }) => kind === "station").length;
-  const others = vehicles.length + rentals.length - stations;
-  if (others === 0 && unplaced > 0) {
+  const old = vehicles.filter(({ feed }) => isOld(feed)).length;
+  const others = vehicles.length - old + rentals.length - stations;
+  if (others + old === 0 && unplaced > 0) {
     const reports = `${count(unplaced, "vehicle")} ${unplaced === 1 ? "reports" : "report"} no position`;
     return stations > 0 ? `${count(stations, "station")} in view, ${reports}` : reports;
   }
   const words = [others > 0 || stations === 0 || hasNetworks ? count(others, "vehicle") : null, stations > 0 ? count(stations, "station") : null];
-  return `${words.filter(Boolean).join(", ")} in view`;
+  const oldWords = old > 0 ? `, ${old}${others > 0 ? " more" : ""} with ${old === 1 ? "an old position" : "old positions"}` : "";
+  return `${words.filter(Boolean).join(", ")} in view${oldWords}`;
 }
 
 /** @param {string} key @param {string} name @param {Options} options */

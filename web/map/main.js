@@ -19,9 +19,11 @@ import { Finder } from "./finder.js";
 import { CellsInView, WORLD, canDraw, loadGround, makeMap } from "./ground.js";
 import { MapHistory } from "./history.js";
 import { listenToKeys } from "./keys.js";
-import { countWords, nameColumns, showList } from "./list.js";
+import { countWords } from "./list.js";
+import { ListView } from "./list_view.js";
 import { unproject } from "./motion.js";
 import { NetworkViews } from "./networks.js";
+import { listenToPanel } from "./panel.js";
 import { VehicleTypes, freeCard, stationCard } from "./rental.js";
 import { REGION_ZOOM_MAX } from "./regions.js";
 import { Routes } from "./routes.js";
@@ -113,7 +115,7 @@ function show(vehicle, stop, station) {
 function restore(past) {
   if (filters.restore(past)) showFiltered();
   if (hasSameSelection(past, view)) {
-    if (past.at) map?.jumpTo({ center: [past.at.longitude, past.at.latitude], zoom: past.at.zoom });
+    if (past.at) camera?.restore(past.at);
     return;
   }
   const wasSelected = isSelected();
@@ -292,7 +294,7 @@ function moved() {
   const { lng: longitude, lat: latitude } = map.getCenter();
   view.at = { longitude, latitude, zoom: map.getZoom() };
   const hasNewGround = cells.update(map);
-  if (networks.moved(view.at) || hasNewGround) restyle();
+  if (networks.moved(view.at.zoom) || hasNewGround) restyle();
   follow();
   showFeedStates();
   tick();
@@ -416,9 +418,7 @@ const locate = () => finder.locate(() => {
 /** @param {boolean} list */
 function showListView(list) {
   view.list = list;
-  byId("list").classList.toggle("is-shown", list);
-  byId("show-list").setAttribute("aria-pressed", String(list));
-  byId("show-list-words").textContent = list ? "Map" : "List";
+  listView.show(list);
   tick();
   writeAddress();
 }
@@ -428,7 +428,7 @@ function shownVehicles() {
   return events.store.list("vehicle").filter((held) => !isRental(held)).map(({ feed, id, record }) => vehicleWithoutMap(feed, id, record)).filter(isShown);
 }
 
-let ticks = 0;
+const listView = new ListView(systems.length > 0);
 
 function tick() {
   const shown = shownVehicles();
@@ -437,11 +437,11 @@ function tick() {
   const rentals = filters.showsBikes ? bikes.inView(map?.getBounds() ?? null) : [];
   networks.count(events.store, [...(vehicles?.all.values() ?? [])], [...bikes.all.values()]);
   vehicles?.showLost(lostAt > 0 && performance.now() - lostAt > LOST_MS);
-  const words = countWords(shown, rentals, page.networks.length > 0, networks.countUnplaced());
+  const words = countWords(shown, rentals, { hasNetworks: page.networks.length > 0, unplaced: networks.countUnplaced(), isOld: networks.isInTrouble });
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
-    const body = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));
-    if (ticks % 2 === 0) showList(body, shown, rentals, { nowOf, typesOf: (feed) => types.of(feed), isStale: (vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed), pick: selectFromList });
+    const isStale = (/** @type {import("./vehicles.js").Vehicle} */ vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed);
+    listView.update(shown, rentals, networks.visible(), filters.isSet, { nowOf, typesOf: (feed) => types.of(feed), isStale, pick: selectFromList });
   }
   if (isSelected()) showDetail();
   if (view.vehicle) loadTrip();
@@ -471,6 +471,7 @@ async function start() {
     });
   });
   listenToKeys(finder, isSelected, closeDetail);
+  listenToPanel();
   if (canDraw()) await startMap();
   else {
     document.body.classList.add("no-map");
@@ -480,14 +481,10 @@ async function start() {
   if (view.list) showListView(true);
   if (view.stop) loadStop(view.stop);
   if (view.vehicle || view.station) detailIsNew = true;
-  if (systems.length > 0) nameColumns(byId("list"));
   if (map) moved();
   else follow();
   writeAddress();
-  setInterval(() => {
-    ticks += 1;
-    if (!document.hidden) tick();
-  }, TICK_MS);
+  setInterval(() => document.hidden || tick(), TICK_MS);
   const loaded = () => {
     filters.show();
     restyle();

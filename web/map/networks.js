@@ -2,12 +2,14 @@
  * The networks on the map: which are in view and drawn, which of them are in trouble, how many
  * vehicles each has, and jumping from one to another.
  */
+import { element } from "../plain/dom.js";
 import { isUnreliable } from "../plain/states.js";
 import { numberWords } from "../plain/words.js";
 import { Bubbles } from "./bubbles.js";
 import { coveredSides } from "./camera.js";
 import { grantedPlace } from "./location.js";
-import { REGION_ZOOM_MAX, chooseRegion, lastVisited, regionAt, regionsInView, rememberVisited } from "./regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, lastVisited, regionsInView, rememberVisited } from "./regions.js";
+import { fold } from "./route_query.js";
 import { STANDSTILL, liveWords, showTrouble, troubleIn } from "./trouble.js";
 
 /** How often the numbers of networks that are not followed as a whole are read, in milliseconds. */
@@ -51,6 +53,8 @@ export class NetworkViews {
   #bubbles = null;
   /** @type {(jump: () => void) => void} */
   #jumping = (jump) => jump();
+  /** The network that the reader chose, or that the address or the last visit named. @type {string|null} */
+  #chosen = null;
   /** Networks whose lines and stops are on the map: those that were in view. @type {Set<string>} */
   #drawn = new Set();
   /** @type {Map<string, import("./trouble.js").State>} the state of each feed that was received */
@@ -67,13 +71,32 @@ export class NetworkViews {
   attach(map, camera) {
     this.#map = map;
     this.#camera = camera;
-    this.#bubbles = new Bubbles(map, this.regions, (bounds) => this.#jumpTo(bounds));
+    this.#bubbles = new Bubbles(map, this.regions, (regions, bounds) => this.#jumpTo(bounds, regions.length === 1 ? regions[0] : null));
     map.on("zoom", () => this.#bubbles?.show());
   }
 
-  /** @param {import("./regions.js").Bounds} bounds */
-  #jumpTo(bounds) {
+  /** @param {import("./regions.js").Bounds} bounds @param {Region|null} chosen the network that they are of */
+  #jumpTo(bounds, chosen) {
+    if (chosen) this.#choose(chosen.id);
     this.#jumping(() => this.#camera?.fit(bounds, REGION_ZOOM_MAX));
+  }
+
+  /** @param {string} id */
+  #choose(id) {
+    this.#chosen = id;
+    rememberVisited(id);
+  }
+
+  /** Shows a network. @param {Region} region */
+  go(region) {
+    this.#jumpTo(region.frame, region);
+  }
+
+  /** The networks of whose names a word, or several, begin as the question does. @param {string} question @returns {Region[]} none where there is only one, or no map */
+  find(question) {
+    const folded = fold(question);
+    if (folded === "" || !this.#map || this.regions.length < 2) return [];
+    return this.regions.filter(({ name }) => ` ${fold(name)}`.includes(` ${folded}`));
   }
 
   /** The network of a feed. @param {string|undefined} feed */
@@ -92,7 +115,8 @@ export class NetworkViews {
     return bounds ? [bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()] : null;
   }
 
-  #visible() {
+  /** The networks in view. */
+  visible() {
     return regionsInView(this.regions, this.viewBounds());
   }
 
@@ -103,7 +127,7 @@ export class NetworkViews {
   realtimeFeeds() {
     const live = [...this.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1)), ...this.systems];
     if (!this.#map) return live;
-    const visible = this.#visible().flatMap(({ feeds }) => feeds);
+    const visible = this.visible().flatMap(({ feeds }) => feeds);
     return [...visible.filter((feed) => live.includes(feed)), ...live.filter((feed) => !this.regionOf(feed))];
   }
 
@@ -113,12 +137,14 @@ export class NetworkViews {
    * @param {import("./view.js").View} view @returns {Promise<Partial<import("maplibre-gl").MapOptions>>}
    */
   async startView(view) {
+    this.#chosen = view.network ?? lastVisited();
     if (view.at) return { center: [view.at.longitude, view.at.latitude], zoom: view.at.zoom };
     const named = view.network ?? this.regionOf((view.stop ?? view.vehicle ?? view.station ?? view.routes[0])?.feed)?.id ?? null;
     const isKnown = this.regions.some((region) => region.id === named || region.id === lastVisited());
     const place = isKnown || this.regions.length < 2 ? null : await grantedPlace();
     const region = chooseRegion(this.regions, { named, lastVisited: lastVisited(), place });
     if (!region) return { center: [10, 50], zoom: 3 };
+    this.#chosen = region.id;
     return { bounds: region.frame, fitBoundsOptions: { padding: coveredSides(), maxZoom: REGION_ZOOM_MAX } };
   }
 
@@ -129,26 +155,29 @@ export class NetworkViews {
   listen(jumping) {
     this.#jumping = jumping;
     if (links().length > 0) setInterval(() => document.hidden || this.#readCounts(), COUNTS_MS);
+    const title = document.querySelector(".panel .regions-title");
+    const showAll = () => this.#jumpTo(boundsOfMost(this.regions, this.#camera?.widestSpan() ?? 360), null);
+    if (title && this.regions.length > 1) title.append(" ", element("button.link.target", { type: "button", id: "show-all-networks", onclick: showAll }, "Show all"));
     for (const link of links()) {
       link.addEventListener("click", (event) => {
         const region = this.regions.find(({ id }) => id === link.dataset.region);
         if (!region || !this.#camera || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
         event.preventDefault();
-        rememberVisited(region.id);
-        this.#jumpTo(region.frame);
+        this.go(region);
       });
     }
   }
 
-  /** The map has moved. @param {{longitude: number, latitude: number, zoom: number}} at @returns {boolean} whether more networks are drawn */
-  moved(at) {
+  /** The map has moved. @param {number} zoom @returns {boolean} whether more networks are drawn */
+  moved(zoom) {
     this.#bubbles?.show();
-    const inView = this.#visible();
+    const inView = this.visible();
     showRecordings(this.regions, inView);
     const visible = inView.flatMap(({ feeds }) => feeds);
     const added = this.networks.filter(({ id }) => !this.#drawn.has(id) && (visible.includes(id) || !this.regionOf(id)));
     for (const { id } of added) this.#drawn.add(id);
-    const current = at.zoom >= VISITED_ZOOM_MIN ? regionAt(this.regions, at) : null;
+    const middle = zoom >= VISITED_ZOOM_MIN ? this.#camera?.freeMiddle() : null;
+    const current = middle ? currentRegion(this.regions, middle, this.#chosen) : null;
     if (current) rememberVisited(current.id);
     for (const link of links()) {
       if (link.dataset.region === current?.id) link.setAttribute("aria-current", "true");
@@ -161,19 +190,19 @@ export class NetworkViews {
   showStates(store, now) {
     const known = store.list("feed");
     for (const { feed, record } of known) this.#states.set(feed, record);
-    const visible = this.#visible();
+    const visible = this.visible();
     showTrouble(troubleIn(known, visible), visible, (feed) => this.of(feed)?.timezone ?? "UTC", now);
   }
 
   /** What the connection's sign says in place of "Live". */
   liveWords() {
-    const visible = this.#visible();
+    const visible = this.visible();
     return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible);
   }
 
   /** How many vehicles of the networks in view report no position. */
   countUnplaced() {
-    return this.#visible().reduce((sum, { unplaced }) => sum + unplaced, 0);
+    return this.visible().reduce((sum, { unplaced }) => sum + unplaced, 0);
   }
 
   /** Whether a feed brings nothing new. @param {string} feed */

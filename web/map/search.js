@@ -12,6 +12,7 @@ const PAUSE_MS = 180;
 const STOPS_MAX = 8;
 const ROUTES_MAX = 4;
 const FAVOURITES_MAX = 8;
+const NETWORKS_MAX = 3;
 
 /**
  * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, note: string, lines: string[], detail: string}} FoundStop
@@ -21,6 +22,8 @@ const FAVOURITES_MAX = 8;
  * @property {(question: string) => Promise<{stops: FoundStop[], from: string|null}>} findStops
  * @property {(feed: string, name: string) => string|null} colorOf  a line's color
  * @property {(question: string) => {byName: import("./routes.js").Route[], byDescription: import("./routes.js").Route[]}} findRoutes
+ * @property {(question: string) => import("./regions.js").Region[]} findNetworks
+ * @property {(region: import("./regions.js").Region) => void} pickNetwork
  * @property {() => import("../plain/favourites.js").Favourite[]} favourites  what an empty box offers first
  * @property {(favourite: import("../plain/favourites.js").Favourite) => void} pickFavourite
  * @property {(stop: FoundStop) => void} pickStop
@@ -31,7 +34,7 @@ const FAVOURITES_MAX = 8;
 const hasScreenKeyboard = () => matchMedia("(pointer: coarse)").matches;
 
 /** @param {Options} options */
-export function setUpSearch({ input, results, from, findStops, findRoutes, colorOf, favourites, pickFavourite, pickStop, pickRoute }) {
+export function setUpSearch({ input, results, from, findStops, findRoutes, findNetworks, colorOf, favourites, pickFavourite, pickStop, pickRoute, pickNetwork }) {
   let timer = 0;
   let asked = 0;
   /** Whether what is typed has not been answered yet. */
@@ -86,6 +89,9 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, color
   const favouriteOption = (/** @type {import("../plain/favourites.js").Favourite} */ favourite) => (/** @type {number} */ at) =>
     option(at, () => pickFavourite(favourite), element("span.star-sign", { "aria-hidden": "true" }, "★"), element("span", {}, favourite.name), element("span.where", {}, `your ${favourite.kind}`));
 
+  const networkOption = (/** @type {import("./regions.js").Region} */ region) => (/** @type {number} */ at) =>
+    option(at, () => pickNetwork(region), element("span", {}, region.name), element("span.where", {}, "network"));
+
   /** Enter picks what is marked, else the first; of what is typed, even if the answer is still on its way. */
   const pick = async () => {
     clearTimeout(timer);
@@ -103,12 +109,13 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, color
     const starred = question || isPinned ? [] : favourites().slice(0, FAVOURITES_MAX);
     const found = [
       ...starred.map(favouriteOption),
+      ...findNetworks(question).slice(0, NETWORKS_MAX).map(networkOption),
       ...byName.slice(0, ROUTES_MAX).map(routeOption),
       ...stops.slice(0, STOPS_MAX).map(stopOption),
       ...byDescription.slice(0, ROUTES_MAX).map(routeOption),
     ];
     const made = found.map((make, at) => make(at));
-    const nothing = question ? element("p.soft.small.nothing", {}, `No stop or line matches “${question}”.`) : isPinned ? element("p.soft.small.nothing", {}, "No stops nearby.") : null;
+    const nothing = question ? element("p.soft.small.nothing", {}, `No stop, line or network matches “${question}”.`) : isPinned ? element("p.soft.small.nothing", {}, "No stops nearby.") : null;
     results.replaceChildren(...(made.length > 0 ? made : nothing ? [nothing] : []));
     results.dataset.question = question;
     results.hidden = results.childElementCount === 0;

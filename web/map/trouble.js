@@ -52,7 +52,7 @@ export function showTrouble(troubled, regions, timezoneOf, now) {
   const ended = regions.flatMap(({ id, name, ended }) => (ended ? [line(id, "expired", name, `the timetable ended on ${dateWords(ended)}`)] : []));
   const lines = [...late, ...ended];
   const more = lines.splice(LINES_MAX).length;
-  byId("feed-states").replaceChildren(...lines, ...(more > 0 ? [element("li.soft", {}, `and ${more} more in view`)] : []));
+  byId("feed-states").replaceChildren(...lines, ...(more > 0 ? [element("li.soft", {}, element("a", { href: "/", "data-more": more }, `and ${more} more in view`))] : []));
   byId("feed-states").hidden = lines.length === 0;
 }
 

@@ -3,8 +3,9 @@ import { test } from "node:test";
 import { landFeature, simplify, unwrapRing } from "../../ground/land.js";
 import { detailWords, shownLines } from "../../map/find.js";
 import { countWords } from "../../map/list.js";
+import { emptyList } from "../../map/list_view.js";
 import { project } from "../../map/motion.js";
-import { BUBBLE_PX, REGION_ZOOM_MAX, chooseRegion, clusterRegions, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
+import { REGION_ZOOM_MAX, boundsOfMost, bubbleExtents, chooseRegion, clusterRegions, currentRegion, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
 import { STANDSTILL, advice, liveWords, troubleIn } from "../../map/trouble.js";
 import { formatView, hasSameSelection, parseView } from "../../map/view.js";
@@ -32,6 +33,13 @@ test("the smallest network around a place is the one that is visited", () => {
   assert.equal(regionAt(all, { longitude: 0, latitude: 0 }), null);
 });
 
+test("a network that the reader chose is the one that is shown, as long as the map is there", () => {
+  assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], null)?.id, "almada");
+  assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], "lisbon")?.id, "lisbon");
+  assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], "oslo")?.id, "almada");
+  assert.equal(currentRegion(all, [-9.1, 38.5, -8.9, 38.59], "lisbon"), null, "it is not in the middle");
+});
+
 test("a network over the date line is found from both of its sides", () => {
   const fiji = region("fiji", [177, -19, 182, -16], 1);
   for (const longitude of [178, -179]) assert.equal(regionAt([fiji], { longitude, latitude: -17 })?.id, "fiji");
@@ -51,6 +59,15 @@ test("networks in view are those that share a point with it, also over the date 
   assert.equal(regionsInView(all, null).length, 3);
 });
 
+test("all networks are shown at once, or as many as fit, also over the date line", () => {
+  const [cairns, fiji, peru] = [region("cairns", [145, -17, 146, -16], 0), region("fiji", [177, -19, 182, -16], 0), region("peru", [-78, -13, -76, -11], 0)];
+  assert.deepEqual(boundsOfMost([oslo, lisbon], 300), union([oslo.frame, lisbon.frame]));
+  assert.deepEqual(boundsOfMost([oslo, cairns, peru, lisbon], 100), union([peru.frame, oslo.frame, lisbon.frame]));
+  assert.deepEqual(boundsOfMost([cairns, fiji], 60), [145, -19, 182, -16]);
+  assert.deepEqual(boundsOfMost([peru, cairns, fiji], 160), [145, -19, 284, -11]);
+  assert.deepEqual(boundsOfMost([fiji], 1), fiji.frame, "too wide for the map");
+});
+
 test("networks too small to draw are bubbles, and near ones share one", () => {
   assert.deepEqual(clusterRegions(all, 3).map(({ regions }) => regions.map(({ id }) => id)), [["oslo"], ["lisbon", "almada"]]);
   const [, cluster] = clusterRegions(all, 3);
@@ -68,24 +85,59 @@ test("labels of bubbles never cover each other, at any zoom", () => {
     const world = 512 * 2 ** zoom;
     const clusters = clusterRegions(many, zoom);
     assert.equal(clusters.flatMap(({ regions }) => regions).length, many.length, `each network is in a bubble at zoom ${zoom}`);
-    const places = clusters.map(({ center: [longitude, latitude] }) => project(longitude, latitude));
+    const places = clusters.map(({ center: [longitude, latitude], regions }) => ({ ...project(longitude, latitude), ...bubbleExtents(regions) }));
     for (const [at, a] of places.entries()) {
       for (const b of places.slice(at + 1)) {
         const aside = (Math.abs(a.x - b.x) % 1) * world;
-        const isFree = Math.min(aside, world - aside) > BUBBLE_PX.width - 0.01 || Math.abs(a.y - b.y) * world > BUBBLE_PX.height - 0.01;
+        const [upper, lower] = a.y < b.y ? [a, b] : [b, a];
+        const isFree = Math.min(aside, world - aside) > a.aside + b.aside - 0.01 || (lower.y - upper.y) * world > upper.down + lower.up - 0.01;
         assert.ok(isFree, `zoom ${zoom}: ${JSON.stringify([a, b])}`);
       }
     }
   }
 });
 
+test("bubbles are as wide as what they say, and each network of one has a dot where it lies", () => {
+  const kuopio = region("Kuopio", [27.2, 62.5, 28.3, 63.4], 0);
+  const norway = region("Gjøvikbanen", [10.6, 59.9, 10.8, 60.8], 0);
+  const apart = clusterRegions([norway, kuopio], 2);
+  assert.deepEqual(apart.map(({ regions }) => regions.map(({ id }) => id)), [["Gjøvikbanen"], ["Kuopio"]]);
+  assert.deepEqual(apart.flatMap(({ dots }) => dots), []);
+  const [together, ...none] = clusterRegions([norway, kuopio], 1);
+  assert.deepEqual(none, []);
+  assert.ok(Math.abs(together.center[0] - 10.7) < 0.01 && Math.abs(together.center[1] - 60.35) < 0.01, "the bubble lies at its first network");
+  assert.deepEqual(together.dots.map(({ id }) => id), ["Kuopio"]);
+  assert.ok(Math.abs(together.dots[0].center[0] - 27.75) < 0.01);
+});
+
 test("the count says that vehicles report no position where none is in view", () => {
   const [vehicle, station] = /** @type {any[]} */ ([{ kind: "vehicle" }, { kind: "station" }]);
-  assert.equal(countWords([], [], true, 160), "160 vehicles report no position");
-  assert.equal(countWords([], [], true, 1), "1 vehicle reports no position");
-  assert.equal(countWords([], [station], true, 2), "1 station in view, 2 vehicles report no position");
-  assert.equal(countWords([vehicle], [], true, 160), "1 vehicle in view");
-  assert.equal(countWords([], [], true), "0 vehicles in view");
+  const words = (/** @type {any[]} */ vehicles, /** @type {any[]} */ rentals, unplaced = 0) => countWords(vehicles, rentals, { hasNetworks: true, unplaced });
+  assert.equal(words([], [], 160), "160 vehicles report no position");
+  assert.equal(words([], [], 1), "1 vehicle reports no position");
+  assert.equal(words([], [station], 2), "1 station in view, 2 vehicles report no position");
+  assert.equal(words([vehicle], [], 160), "1 vehicle in view");
+  assert.equal(words([], []), "0 vehicles in view");
+});
+
+test("the count leaves out vehicles of feeds in trouble, and says how many there are", () => {
+  const [live, old] = [{ feed: "live" }, { feed: "old" }];
+  const words = (/** @type {any[]} */ vehicles) => countWords(vehicles, [], { hasNetworks: true, unplaced: 9, isOld: (feed) => feed === "old" });
+  assert.equal(words([old, old]), "0 vehicles in view, 2 with old positions");
+  assert.equal(words([live, old]), "1 vehicle in view, 1 more with an old position");
+  assert.equal(words([live]), "1 vehicle in view");
+});
+
+test("an empty list says why it is empty", () => {
+  const timetable = { ...region("kuopio", [27, 62, 28, 63], 0), live: [], ended: "2017-06-04" };
+  const unplaced = { ...oslo, unplaced: 156 };
+  const reason = (/** @type {any[]} */ visible, hasFilter = false) => emptyList(visible, hasFilter).reason;
+  assert.equal(reason([]), "no_network");
+  assert.equal(reason([timetable], true), "timetable_only", "without the filter there is nothing either");
+  assert.equal(reason([timetable, unplaced]), "no_position");
+  assert.equal(reason([oslo], true), "filtered");
+  assert.equal(reason([oslo]), "no_vehicle");
+  assert.match(emptyList([timetable], false).words, /kuopio.*4 June 2017/);
 });
 
 test("a network of one stop is a bubble only as long as the map can still go nearer", () => {

@@ -11,23 +11,22 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
-use lineside_ingest::{Bounds, Extent, Feed, Network, Record, TimetableJoin};
+use lineside_ingest::{Bounds, Extent, Feed, Network, Record};
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::json;
 
 use super::layout::{self, NavSection, PageLayout};
-use super::name_search::{self, FoundNames};
+use super::name_search;
 use super::regions::{self, MapRegion, UnplacedNetwork};
-use super::{assets, badge, board, icons, line, network_page, states, trips, words};
+use super::vehicle_list::VehicleList;
+use super::{assets, board, icons, network_page, states};
 use crate::app::App;
 use crate::http::QueryParameters;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/main.js";
-/// Vehicles in the list that needs no scripts.
-const LISTED_MAX: usize = 200;
 /// Bytes at the start of a raw feed in which GeoJSON shows itself.
 const GEOJSON_LOOK_BYTES: usize = 4096;
 
@@ -105,7 +104,7 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
     let chosen = parameters.find_value("network");
     let region = regions.iter().find(|region| chosen == Some(region.id.as_str()));
     let unplaced = regions::list_unplaced(&app, &regions);
-    let list = MapListView { question, names, regions: &regions, unplaced: &unplaced, region };
+    let list = VehicleList { question, names, regions: &regions, unplaced: &unplaced, region };
     let main = html! {
         @if has_map {
             div.map #map {}
@@ -149,179 +148,32 @@ fn render_panel(
     unplaced: &[UnplacedNetwork],
     recordings: &Markup,
 ) -> Markup {
+    let searched = if regions.len() > 1 { "Stops, lines and networks" } else { "Stops and lines" };
     html! {
         div.panel {
             section.card.panel-search aria-label="Search and filters" {
                 form.search-box role="search" action="/map" {
                     (icons::search())
-                    label.visually-hidden for="search" { "Search stops and lines" }
-                    input.input #search name="q" type="text" placeholder="Stops and lines" maxlength="100" autocomplete="off"
+                    label.visually-hidden for="search" { "Search: " (searched) }
+                    input.input #search name="q" type="text" placeholder=(searched) maxlength="100" autocomplete="off"
                         role="combobox" aria-expanded="false" aria-controls="results" aria-autocomplete="list";
                 }
                 p.results-from.soft.small #results-from hidden {}
-                div.results #results role="listbox" aria-label="Stops and lines found" tabindex="-1" hidden {}
-                (regions::render_region_links(regions, unplaced, None))
-                div.chips #modes role="group" aria-label="Show only" hidden {}
-                div.chips.routes-filter #routes role="group" aria-label="Only these lines" hidden {}
-                p.panel-status {
+                div.results #results role="listbox" aria-label=(format!("{searched} found")) tabindex="-1" hidden {}
+                div.panel-status {
                     span.live #live data-status="off" { "Starting" }
                     span #count {}
+                    button.panel-toggle #panel-toggle type="button" aria-expanded="true" aria-controls="panel-more" aria-label="Networks and filters" { (icons::chevron()) }
                 }
-                ul.feed-states #feed-states hidden {}
-                (recordings)
+                div.panel-more #panel-more {
+                    (regions::render_region_links(regions, unplaced, None))
+                    div.chips #modes role="group" aria-label="Show only" hidden {}
+                    div.chips.routes-filter #routes role="group" aria-label="Only these lines" hidden {}
+                    ul.feed-states #feed-states hidden {}
+                    (recordings)
+                }
             }
             section.card.detail #detail aria-labelledby="detail-title" tabindex="-1" hidden {}
-        }
-    }
-}
-
-/// The same without the map: for readers without scripts, for the keyboard, and for screen readers.
-struct MapListView<'a> {
-    /// What was searched for, and what it found.
-    question: &'a str,
-    names: FoundNames,
-    regions: &'a [MapRegion],
-    unplaced: &'a [UnplacedNetwork],
-    /// The only network to list.
-    region: Option<&'a MapRegion>,
-}
-
-impl MapListView<'_> {
-    /// The first vehicles in the order of the list, and how many there are in all.
-    fn first_vehicles(&self, app: &App) -> (Vec<Arc<Record>>, usize) {
-        let networks = app.ingest().networks();
-        let is_listed = |network: &&Arc<Network>| {
-            self.region.is_none_or(|region| region.id == network.id().as_str())
-        };
-        let listed = networks.iter().filter(is_listed);
-        let mut vehicles: Vec<Arc<Record>> = listed
-            .flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>())
-            .collect();
-        let total = vehicles.len();
-        vehicles.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
-        vehicles.truncate(LISTED_MAX);
-        (vehicles, total)
-    }
-
-    fn render_markup(&self, app: &App, has_map: bool) -> Markup {
-        let (vehicles, total) = self.first_vehicles(app);
-        html! {
-            section.list-view #list aria-labelledby="list-title" {
-                div.page-head {
-                    h1 #list-title { "Vehicles" @if let Some(region) = self.region { " in " (region.name) } }
-                    @if !has_map {
-                        p.note {
-                            "This server was built without the map. Build it with " code { "cargo xtask build" }
-                            " to add the map. The list below is complete."
-                        }
-                    }
-                    p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same data." }
-                    noscript { p.note { "The map needs JavaScript. The list shows the same data." } }
-                }
-                @if !has_map { (self.render_without_scripts()) } @else { noscript { (self.render_without_scripts()) } }
-                (render_vehicle_table(app, &vehicles))
-                @if total > vehicles.len() { p.soft.small #list-more { "The first " (vehicles.len()) " of " (words::format_number(total as u64)) " vehicles." } }
-            }
-        }
-    }
-
-    /// What the panel has, without scripts: the networks, and a search for stops.
-    fn render_without_scripts(&self) -> Markup {
-        html! {
-            (regions::render_region_links(self.regions, self.unplaced, self.region.map(|region| region.id.as_str())))
-            form.search role="search" action="/map" {
-                div.search-line {
-                    label.visually-hidden for="plain-search" { "Search stops and lines" }
-                    input.input #plain-search name="q" type="search" value=(self.question) placeholder="Stops and lines" maxlength="100";
-                    button.button type="submit" { "Search" }
-                }
-            }
-            @if !self.question.is_empty() {
-                section.stack #plain-results aria-labelledby="plain-results-title" {
-                    h2 #plain-results-title { "Results for “" (self.question) "”" }
-                    (self.names.render_markup(self.question))
-                    @if self.names.stops.is_empty() && self.names.routes.is_empty() { p.soft { "No stop or line matches." } }
-                }
-            }
-        }
-    }
-}
-
-fn render_vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
-    html! {
-        div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" {
-            table.list-table.vehicle-list {
-                thead {
-                    tr {
-                        th scope="col" { "Line" }
-                        th scope="col" { "Destination" }
-                        th scope="col" { "Delay" }
-                        th scope="col" { "Next stop" }
-                        th.end scope="col" { "Last position" }
-                    }
-                }
-                tbody { @for vehicle in vehicles { (render_vehicle_row(app, vehicle)) } }
-            }
-        }
-    }
-}
-
-/// By line, numbers in their order as far as their length tells it, then by destination.
-fn sort_key(record: &Record) -> (usize, &str, &str, &str) {
-    let name = record.join.route_short_name.as_deref().unwrap_or("~");
-    (name.len(), name, record.join.headsign.as_deref().unwrap_or("~"), &record.id)
-}
-
-fn render_vehicle_row(app: &App, record: &Record) -> Markup {
-    let join = &record.join;
-    let network = app.ingest().find_network_of_feed(record.feed.as_str());
-    let network = network.as_ref().map_or(record.feed.as_str(), |network| network.id().as_str());
-    let vehicle = record.vehicle();
-    let delay = words::format_delay(
-        if join.delay.is_some() { "realtime" } else { "scheduled" },
-        join.delay.map(i64::from),
-    );
-    let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
-    html! {
-        tr {
-            td { (render_line_badge(network, join)) }
-            td { (render_destination(network, record)) }
-            td { span class=(format!("tone-{}", delay.tone)) { (delay.words) } }
-            td {
-                @if let (Some(id), Some(name)) = (&join.next_stop_id, &join.next_stop_name) {
-                    a.target href=(board::board_address(network, id)) { (name) }
-                }
-            }
-            td.end.numeric { @if let Some(time) = time { (words::format_age(app.now().0 / 1000 - time)) } }
-        }
-    }
-}
-
-/// The badge of a vehicle's line, as a link to its page where the timetable knows the line.
-fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
-    let Some(name) = join.route_short_name.as_deref() else {
-        return badge::render_badge("–", None);
-    };
-    let badge = badge::render_badge(name, join.route_color);
-    html! {
-        @match &join.route_id {
-            Some(id) => a.line-link href=(line::line_address(network, id)) { (badge) },
-            None => (badge),
-        }
-    }
-}
-
-/// Where a vehicle goes, as a link to its trip where the timetable knows the trip.
-fn render_destination(network: &str, record: &Record) -> Markup {
-    let Some(headsign) = record.join.headsign.as_deref() else { return html! { "–" } };
-    let trip = record.trip_descriptor();
-    let id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
-    let date = trip.and_then(|trip| trip.start_date.as_deref()).unwrap_or_default();
-    let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
-    html! {
-        @match id {
-            Some(id) => a.target href=(trips::trip_address(network, id, date, start)) { (headsign) },
-            None => (headsign),
         }
     }
 }

@@ -50,6 +50,7 @@ mod system;
 mod trip_sheet;
 mod trips;
 mod validate;
+mod vehicle_list;
 mod versions;
 mod words;
 

@@ -1,0 +1,74 @@
+/** The list in place of the map: showing it, filling it, and saying why it has no row. */
+import { byId, element } from "../plain/dom.js";
+import { dateWords } from "../plain/words.js";
+import { nameTitle, showList } from "./list.js";
+
+/** The list is filled at every so many ticks. */
+const TICKS = 2;
+/** The most networks that an empty list links to. */
+const LINKS_MAX = 6;
+
+/** @typedef {import("./regions.js").Region} Region */
+
+/**
+ * Why the list has no row, as a word for the page and as a sentence for readers.
+ * @param {Region[]} visible the networks in view @param {boolean} hasFilter whether modes or lines are filtered
+ * @returns {{reason: "no_network"|"timetable_only"|"no_position"|"filtered"|"no_vehicle", words: string}}
+ */
+export function emptyList(visible, hasFilter) {
+  if (visible.length === 0) return { reason: "no_network", words: "No network is in view. Choose one in the panel." };
+  const name = visible.length === 1 ? visible[0].name : `The ${visible.length} networks in view`;
+  if (visible.every(({ live }) => live.length === 0)) {
+    const ended = visible.length === 1 ? visible[0].ended : null;
+    const expired = ended ? ` Its timetable ended on ${dateWords(ended)}.` : "";
+    return { reason: "timetable_only", words: `${name} ${visible.length === 1 ? "has" : "have"} a timetable and no live vehicle positions.${expired}` };
+  }
+  const unplaced = visible.reduce((sum, region) => sum + region.unplaced, 0);
+  if (unplaced > 0) return { reason: "no_position", words: `${unplaced} ${unplaced === 1 ? "vehicle reports" : "vehicles report"} no position, so the map and this list cannot show ${unplaced === 1 ? "it" : "them"}.` };
+  if (hasFilter) return { reason: "filtered", words: "No vehicle in view passes the filters." };
+  return { reason: "no_vehicle", words: visible.length === 1 ? `${name} has no vehicle in view now.` : "No vehicle is in view now." };
+}
+
+export class ListView {
+  #ticks = 0;
+
+  /** @param {boolean} hasRentals whether there are GBFS systems */
+  constructor(hasRentals) {
+    nameTitle(byId("list"), hasRentals);
+  }
+
+  /** @param {boolean} isShown */
+  show(isShown) {
+    byId("list").classList.toggle("is-shown", isShown);
+    byId("show-list").setAttribute("aria-pressed", String(isShown));
+    byId("show-list-words").textContent = isShown ? "Map" : "List";
+    this.#ticks = 0;
+  }
+
+  /**
+   * @param {import("./vehicles.js").Vehicle[]} vehicles @param {import("./bikes.js").Rental[]} rentals in view
+   * @param {Region[]} visible @param {boolean} hasFilter @param {import("./list.js").Options} options
+   */
+  update(vehicles, rentals, visible, hasFilter, options) {
+    this.#ticks += 1;
+    if (this.#ticks % TICKS !== 1) return;
+    const table = /** @type {HTMLElement} */ (document.querySelector("#list .vehicle-list"));
+    showList(/** @type {HTMLElement} */ (table.querySelector("tbody")), vehicles, rentals, options);
+    const isEmpty = vehicles.length + rentals.length === 0;
+    /** @type {HTMLElement} */ (table.parentElement).hidden = isEmpty;
+    const note = byId("list-empty");
+    note.hidden = !isEmpty;
+    if (isEmpty) showEmpty(note, visible, hasFilter);
+  }
+}
+
+/** @param {HTMLElement} note @param {Region[]} visible @param {boolean} hasFilter */
+function showEmpty(note, visible, hasFilter) {
+  const { reason, words } = emptyList(visible, hasFilter);
+  const links = visible.slice(0, LINKS_MAX).map(({ id, name }) => element("li", {}, element("a.target", { href: `/networks/${encodeURIComponent(id)}`, "data-network": id }, `${name}: lines, stops and departures`)));
+  const shown = element("div", {}, element("p", {}, words), links.length > 0 && element("ul", {}, ...links));
+  // What has the focus stays while nothing changes.
+  if (note.firstElementChild?.outerHTML === shown.outerHTML) return;
+  note.dataset.reason = reason;
+  note.replaceChildren(shown);
+}

@@ -1,0 +1,11 @@
+/** The panel on a small screen: its networks, filters and notices can be hidden, so that more of the map is seen. */
+import { byId } from "../plain/dom.js";
+
+export function listenToPanel() {
+  const toggle = byId("panel-toggle");
+  toggle.addEventListener("click", () => {
+    const isOpen = toggle.getAttribute("aria-expanded") === "true";
+    toggle.setAttribute("aria-expanded", String(!isOpen));
+    byId("panel-more").classList.toggle("is-closed", isOpen);
+  });
+}

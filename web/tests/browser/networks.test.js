@@ -1,0 +1,190 @@
+/** The map of a server with many networks: small ones, a stale one, ended ones and one inside another. */
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { startProducer, writeSchedule } from "./city.js";
+import { launch, openPage, phone, startServer, until } from "./support.js";
+
+const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Networks by their ids: two stops each, the second so many degrees from the first. @type {Record<string, {name: string, lat: number, lon: number, size: number, end?: string}>} */
+const NETWORKS = {
+  bay: { name: "Bay Transit", lat: 37.6, lon: -122.4, size: 0.6 },
+  inner: { name: "Inner Buses", lat: 37.65, lon: -122.35, size: 0.5, end: "20200601" },
+  kuopio: { name: "Kuopio", lat: 62.9, lon: 27.7, size: 0.1, end: "20200604" },
+  oslo: { name: "Oslo", lat: 59.9, lon: 10.7, size: 0.1 },
+  cairns: { name: "Cairns", lat: -16.9, lon: 145.7, size: 0.1, end: "20210101" },
+  brazil: { name: "São Paulo", lat: -23.5, lon: -46.6, size: 0.1, end: "20210101" },
+  washington: { name: "Washington", lat: 38.9, lon: -77, size: 0.1, end: "20210101" },
+  york: { name: "New York", lat: 40.7, lon: -74, size: 0.1, end: "20210101" },
+};
+
+/** @type {import("playwright-core").Browser} */
+let browser;
+/** @type {Awaited<ReturnType<typeof startProducer>>} */
+let producer;
+/** @type {Awaited<ReturnType<typeof startServer>>} */
+let server;
+/** @type {string} */
+let folder;
+
+before(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
+  [browser, producer] = await Promise.all([launch(), startProducer()]);
+  for (const [id, { name, lat, lon, size, end }] of Object.entries(NETWORKS)) {
+    const stops = [{ id: "a", name: `${name} West`, lat, lon }, { id: "b", name: `${name} East`, lat: lat - size / 2, lon: lon + size }];
+    await writeSchedule(path.join(folder, id), name, stops, [{ id: "l1", short: "1", long: "West – East", type: 3, stops: ["a", "b"] }], { end });
+  }
+  const { lat, lon } = NETWORKS.bay;
+  // Its message is an hour old whenever it is asked for.
+  producer.feeds.set("bay", { age: 3_600, headerAge: 3_600, positions: [{ id: "v-1", route: "l1", lat, lon }, { id: "v-2", route: "l1", lat: lat - 0.01, lon: lon + 0.02 }] });
+  producer.feeds.set("oslo", { positions: [{ id: "v-1", route: "l1", lat: NETWORKS.oslo.lat, lon: NETWORKS.oslo.lon }] });
+  const schedules = Object.entries(NETWORKS).map(([id, { name }]) => `[[feed]]\nid = "${id}"\nname = "${name}"\nurl = "${id}"\nformat = "gtfs"\n`);
+  const vehicles = ["bay", "oslo"].map((id) => `[[feed]]\nid = "${id}-vehicles"\nurl = "${producer.origin}/${id}.pb"\nformat = "gtfs-rt"\nstatic = "${id}"\npoll = "1s"\n`);
+  server = await startServer(folder, [...schedules, ...vehicles].join(""));
+  const isStale = async () => (await (await fetch(`${server.base}/api/v1/feeds/bay-vehicles`)).json()).unreliable_since !== null;
+  await until(async () => (await (await fetch(`${server.base}/geojson/bay/vehicles.geojson`)).json()).features.length === 2 && (await isStale()), "the old vehicles");
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  producer?.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** @param {string} address @param {import("playwright-core").BrowserContextOptions} options @param {(page: import("playwright-core").Page) => Promise<void>} look */
+async function visit(address, options, look) {
+  const { page, context, faults } = await openPage(browser, { reducedMotion: "reduce", ...options });
+  try {
+    await page.goto(`${server.base}${address}`, { waitUntil: "load" });
+    await look(page);
+    assert.deepEqual(faults, [], `console of ${address}`);
+  } finally {
+    await context.close();
+  }
+}
+
+const current = (/** @type {import("playwright-core").Page} */ page) => page.locator(".panel [data-region][aria-current]").evaluateAll((all) => all.map((each) => each.getAttribute("data-region")).join());
+
+/** Whether the middle of each such element is seen. @param {import("playwright-core").Page} page @param {string} selector */
+const allAreSeen = (page, selector) =>
+  page.locator(selector).evaluateAll((all) =>
+    all.length > 0 && all.every((each) => {
+      const { left, top, width, height } = each.getBoundingClientRect();
+      return each.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+    }),
+  );
+
+test("the network that was chosen is the current one, though another lies within it", async () => {
+  await visit("/map?network=york", {}, async (page) => {
+    await until(async () => (await current(page)) === "york", "New York");
+    await page.click('.panel [data-region="bay"]');
+    await until(async () => (await current(page)) === "bay", "the bay");
+    await page.waitForURL(/at=37/);
+    await page.reload();
+    await until(async () => (await current(page)) === "bay", "the bay again");
+    await page.fill("#search", "inner");
+    await page.locator('#results [role="option"]', { hasText: "network" }).click();
+    await until(async () => (await current(page)) === "inner", "the network found by its name");
+  });
+});
+
+for (const [name, options, sees] of /** @type {[string, any, string[]][]} */ ([["a desk", {}, ["Cairns", "Kuopio", "São Paulo"]], ["a phone", phone, ["São Paulo"]]])) {
+  test(`all networks are shown beside the panel, on ${name}`, async () => {
+    await visit("/map?network=york", options, async (page) => {
+      await until(async () => (await current(page)) === "york", "New York");
+      await page.click("#show-all-networks");
+      await page.locator(".region-bubble").first().waitFor();
+      for (const each of sees) await until(() => allAreSeen(page, `.region-bubble[aria-label*="${each}"]`), `${each} beside the panel`);
+      await page.goBack();
+      await until(async () => (await current(page)) === "york", "New York again");
+    });
+  });
+}
+
+test("the button that zooms out keeps what is beside the panel where it is", async () => {
+  await visit("/map?network=york", {}, async (page) => {
+    await until(async () => (await current(page)) === "york", "New York");
+    const zoom = () => Number(new URL(page.url()).searchParams.get("at")?.split(",")[2]);
+    for (let at = Math.ceil(zoom() - 3.5); at > 0; at -= 1) {
+      const before = zoom();
+      await page.click(".maplibregl-ctrl-zoom-out");
+      await until(() => zoom() < before - 0.9, "the map zoomed out");
+    }
+    const bubble = page.locator('.region-bubble[aria-label*="New York"]');
+    const { x, width } = /** @type {any} */ (await bubble.boundingBox());
+    const [panel, map] = await page.locator(".panel-search, #map").evaluateAll((all) => all.sort((a) => (a.id === "map" ? 1 : -1)).map((each) => each.getBoundingClientRect().toJSON()));
+    assert.ok(Math.abs(x + width / 2 - (panel.right + map.right) / 2) < 40, JSON.stringify({ x, width, panel, map }));
+  });
+});
+
+test("vehicles with old positions are not counted as in view", async () => {
+  await visit("/map?network=bay", {}, async (page) => {
+    await page.waitForFunction(() => /^0 .*\b2 /.test(document.querySelector("#count")?.textContent ?? ""));
+    await page.click("#show-list");
+    assert.equal(await page.locator("#list tbody tr.is-stale").count(), 2);
+    assert.ok(await page.locator("#list-empty").isHidden());
+  });
+});
+
+test("the list of a network without vehicles says so and leads to its pages, with scripts and without", async () => {
+  for (const javaScriptEnabled of [true, false]) {
+    await visit("/map?network=kuopio&show=list", { javaScriptEnabled }, async (page) => {
+      const note = page.locator(`#list-empty[data-reason="${javaScriptEnabled ? "timetable_only" : "no_vehicle"}"]`);
+      await note.waitFor();
+      assert.ok(await page.locator("#list table").isHidden());
+      await note.locator('a[href="/networks/kuopio"]').click();
+      await page.waitForURL(/\/networks\/kuopio$/);
+    });
+  }
+  await visit("/map?network=kuopio&show=list", {}, async (page) => {
+    await page.locator("#list-empty").waitFor();
+    await page.click('.panel [data-region="bay"]');
+    await page.locator("#list tbody tr").first().waitFor();
+    assert.ok(await page.locator("#list-empty").isHidden(), "the list follows the map");
+  });
+});
+
+test("more notices than the panel names lead to the feeds", async () => {
+  await visit("/map?at=25,0,1", {}, async (page) => {
+    const more = page.locator("#feed-states [data-more]");
+    await more.waitFor();
+    assert.ok(Number(await more.getAttribute("data-more")) > 0);
+    await more.click();
+    await page.waitForURL((url) => url.pathname === "/");
+  });
+});
+
+test("on a phone the panel takes less than half of the screen, says that its row of networks goes on, and can be closed", async () => {
+  await visit("/map?at=25,0,1", phone, async (page) => {
+    await page.locator("#feed-states li").first().waitFor();
+    const height = () => page.locator(".panel-search").evaluate((panel) => panel.getBoundingClientRect().height / innerHeight);
+    assert.ok((await height()) <= 0.401, String(await height()));
+    assert.ok(await page.locator(".panel .regions-title").isVisible());
+    const row = await page.locator(".panel .regions ul").evaluate((list) => ({ isCut: list.scrollWidth > list.clientWidth, shadow: getComputedStyle(list).backgroundImage }));
+    assert.ok(row.isCut && row.shadow.includes("gradient"), JSON.stringify(row));
+    const cut = await page.locator(".panel-more > :not([hidden])").evaluateAll((all) => all.filter((each) => each.clientHeight > 0 && each.scrollHeight > each.clientHeight + 1).map((each) => each.className));
+    assert.deepEqual(cut, [], "nothing is squeezed");
+    await page.click("#panel-toggle");
+    assert.equal(await page.locator("#panel-toggle").getAttribute("aria-expanded"), "false");
+    assert.ok(await page.locator("#panel-more").isHidden());
+    assert.ok((await height()) < 0.2, String(await height()));
+    assert.ok(await page.locator("#count").isVisible());
+    await page.click("#panel-toggle");
+    assert.ok(await page.locator("#panel-more").isVisible());
+  });
+});
+
+test("axe finds nothing on the map of many networks", async () => {
+  for (const [address, options] of /** @type {[string, any][]} */ ([["/map?at=25,-40,2", {}], ["/map?network=bay", { colorScheme: "dark" }], ["/map?network=kuopio&show=list", {}], ["/map?at=25,0,1", phone]])) {
+    await visit(address, options, async (page) => {
+      await page.locator("#feed-states li").first().waitFor();
+      await page.evaluate(axeSource);
+      const found = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run(document, { resultTypes: ["violations"] }));
+      assert.deepEqual(found.violations.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ { html }) => html)]), [], address);
+    });
+  }
+});
