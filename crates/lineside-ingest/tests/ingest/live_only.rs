@@ -7,7 +7,7 @@ use lineside_formats::gtfs_rt::proto::{
 };
 use lineside_ingest::{Departure, DepartureStatus, Record, TripPhase, TripQuery};
 
-use crate::support::*;
+use crate::{siri_out::monitored_call, support::*};
 
 fn world(entities: Vec<FeedEntity>) -> World {
     let mut world = World::new();
@@ -156,6 +156,15 @@ fn a_live_only_trip_has_calls_without_a_timetable() {
         [4, 9, 19].map(|at| (None, Some(EIGHT + at * 60), None, DepartureStatus::Realtime));
     assert_eq!(said, expect);
     assert!(ask(Some(7 * 3600)).is_err(), "another run of the day");
+}
+
+#[test]
+fn a_siri_visit_of_a_live_only_trip_has_the_expected_time_of_its_call() {
+    let world = world(vec![live("x", 0, &[("D", -2), ("C1", 4), ("B", 9), ("A", 19)])]);
+    let call = monitored_call(&world, "x").unwrap();
+    assert_eq!(call.stop_point_ref.as_deref(), Some("C1"));
+    let expected = call.expected_departure_time.map(|it| it.as_seconds());
+    assert_eq!((expected, call.aimed_departure_time), (Some(EIGHT + 240), None));
 }
 
 #[test]
