@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lineside_ingest::{DelayCounts, FeedId, TripDelay};
+use lineside_ingest::{DelayCounts, FeedId, Network, TripDelay};
 use lineside_store::DelayRow;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
@@ -63,6 +63,21 @@ pub(crate) struct DelayHistory {
     pub(crate) is_left_out: bool,
 }
 
+/// The present of the data that a sample is of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SampleTime {
+    pub(super) at: UnixMillis,
+    /// A recording is played: its present is not the server's, and goes back when it starts again.
+    pub(super) is_recording: bool,
+}
+
+impl SampleTime {
+    /// The present of a network's data.
+    pub(super) fn for_network(network: &Network) -> Self {
+        Self { at: network.data_now(), is_recording: network.replay_time().is_some() }
+    }
+}
+
 /// A quarter as it lies in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct QuarterCounts {
@@ -115,7 +130,7 @@ fn quarter_number(at: UnixMillis) -> u32 {
 pub(super) struct QuarterSeries(VecDeque<QuarterCounts>);
 
 impl QuarterSeries {
-    pub(super) fn add_quarter(&mut self, seen: QuarterCounts) {
+    fn add_quarter(&mut self, seen: QuarterCounts) {
         match self.0.back_mut() {
             // A wall clock that stepped back adds to the last one: they stay in order.
             Some(last) if last.quarter >= seen.quarter => last.add_counts(&seen),
@@ -125,6 +140,38 @@ impl QuarterSeries {
                 }
                 self.0.push_back(seen);
             }
+        }
+    }
+
+    /// The same of a recording, which goes back when it starts again: then what its last run showed at that time counts, too.
+    fn add_recorded_quarter(&mut self, seen: QuarterCounts) {
+        let of_day = |it: &QuarterCounts| {
+            usize::try_from(it.quarter.abs_diff(seen.quarter)).unwrap_or(usize::MAX) < QUARTERS_MAX
+        };
+        self.0.retain(of_day);
+        match self.0.binary_search_by_key(&seen.quarter, |it| it.quarter) {
+            Ok(at) => {
+                if let Some(known) = self.0.get_mut(at) {
+                    known.add_counts(&seen);
+                }
+            }
+            Err(at) => {
+                self.0.insert(at, seen);
+                if self.0.len() > QUARTERS_MAX && at + 1 == self.0.len() {
+                    self.0.pop_front();
+                } else if self.0.len() > QUARTERS_MAX {
+                    self.0.pop_back();
+                }
+            }
+        }
+    }
+
+    /// Adds what was seen at a time.
+    pub(super) fn add_sample(&mut self, seen: QuarterCounts, time: SampleTime) {
+        if time.is_recording {
+            self.add_recorded_quarter(seen);
+        } else {
+            self.add_quarter(seen);
         }
     }
 
@@ -149,6 +196,8 @@ impl QuarterSeries {
 struct FeedDay {
     all: QuarterSeries,
     lines: HashMap<SmolStr, QuarterSeries>,
+    /// A recording is played: its quarters are those of the recording.
+    is_recording: bool,
     /// The last quarter in which a line found no place.
     full: Option<u32>,
 }
@@ -171,18 +220,18 @@ impl FeedDays {
         Some(self.feeds.entry(feed.clone()).or_default())
     }
 
-    fn add_line(&mut self, feed: &FeedId, line: &SmolStr, seen: QuarterCounts) {
+    fn add_line(&mut self, feed: &FeedId, line: &SmolStr, seen: QuarterCounts, time: SampleTime) {
         let n_lines = self.n_lines;
         let Some(day) = self.feed_day(feed) else { return };
         if let Some(series) = day.lines.get_mut(line) {
-            series.add_quarter(seen);
+            series.add_sample(seen, time);
         } else if n_lines >= LINES_MAX
             || day.lines.len() >= LINES_OF_FEED_MAX
             || line.len() > LINE_BYTES_MAX
         {
             day.full = Some(seen.quarter);
         } else {
-            day.lines.entry(line.clone()).or_default().add_quarter(seen);
+            day.lines.entry(line.clone()).or_default().add_sample(seen, time);
             self.n_lines += 1;
         }
     }
@@ -197,7 +246,8 @@ impl FeedDays {
             });
             all.chain(lines).collect::<Vec<_>>()
         };
-        self.feeds.iter().flat_map(of_feed).collect()
+        // A recording plays again after a restart.
+        self.feeds.iter().filter(|(_, day)| !day.is_recording).flat_map(of_feed).collect()
     }
 }
 
@@ -214,7 +264,7 @@ impl DelayDay {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// What was seen of a question's sources, as a whole or of a line.
+    /// What was seen of a question's sources, as a whole or of a line. `now` is the present of its data.
     pub(super) fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> DelayHistory {
         let feed = match &question.sources[..] {
             [] => return DelayHistory::default(),
@@ -267,14 +317,15 @@ impl DelayDay {
         ended
     }
 
-    /// Adds what is seen of a feed at `now`, as a whole and by lines.
+    /// Adds what is seen of a feed, as a whole and by lines.
     pub(super) fn add_trips(
         &self,
         feed: &FeedId,
         trips: &[&TripDelay],
         late_after: std::time::Duration,
-        now: UnixMillis,
+        time: SampleTime,
     ) {
+        let now = time.at;
         let counts =
             |trips: &[&TripDelay]| DelayCounts::from_trips(trips.iter().copied(), late_after);
         let mut by_line: HashMap<&SmolStr, Vec<&TripDelay>> = HashMap::new();
@@ -292,10 +343,11 @@ impl DelayDay {
         lines.sort_unstable_by_key(|(line, _)| *line);
         let mut days = self.lock_days();
         if let Some(day) = days.feed_day(feed) {
-            day.all.add_quarter(all);
+            day.is_recording = time.is_recording;
+            day.all.add_sample(all, time);
         }
         for (line, seen) in lines {
-            days.add_line(feed, line, seen);
+            days.add_line(feed, line, seen, time);
         }
     }
 
@@ -304,8 +356,10 @@ impl DelayDay {
         let first = quarter_number(UnixMillis(day_start(now)));
         let mut days = self.lock_days();
         days.feeds.retain(|id, day| {
-            day.lines.retain(|_, series| series.0.back().is_some_and(|it| it.quarter >= first));
-            day.full = day.full.filter(|full| *full >= first);
+            // The lines of a recording are the same in each of its runs.
+            let is_recent = |quarter: u32| day.is_recording || quarter >= first;
+            day.lines.retain(|_, series| series.0.back().is_some_and(|it| is_recent(it.quarter)));
+            day.full = day.full.filter(|full| is_recent(*full));
             is_there(id)
         });
         days.n_lines = days.feeds.values().map(|day| day.lines.len()).sum();
@@ -321,12 +375,13 @@ impl DelayDay {
     /// Takes what was kept before a restart, in the order of time; no more than there is a place for.
     pub(super) fn restore_rows(&self, kept: &[DelayRow], now: UnixMillis) {
         let mut days = self.lock_days();
+        let time = SampleTime { at: now, is_recording: false };
         for row in kept.iter().filter(|row| (day_start(now)..=now.0).contains(&row.start.0)) {
             let quarter = quarter_number(row.start);
             let DelayRow { trips, late, cancelled, .. } = *row;
             let seen = QuarterCounts { quarter, trips, late, cancelled };
             match &row.line {
-                Some(line) => days.add_line(&row.feed, &SmolStr::new(line), seen),
+                Some(line) => days.add_line(&row.feed, &SmolStr::new(line), seen, time),
                 None => {
                     if let Some(day) = days.feed_day(&row.feed) {
                         day.all.add_quarter(seen);
@@ -429,7 +484,11 @@ mod tests {
         let all = late.chain(std::iter::repeat_n(TripDelayStatus::Behind(0), on_time));
         let all = all.chain([TripDelayStatus::Cancelled, TripDelayStatus::Unknown]);
         let trips: Vec<TripDelay> = all.map(|standing| trip(line, standing)).collect();
-        day.add_trips(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, now);
+        day.add_trips(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, live(now));
+    }
+
+    fn live(at: UnixMillis) -> SampleTime {
+        SampleTime { at, is_recording: false }
     }
 
     fn at(quarter: i64) -> UnixMillis {
@@ -481,11 +540,37 @@ mod tests {
     }
 
     #[test]
+    fn a_recording_has_the_quarters_of_its_own_time_and_starts_again() {
+        let day = DelayDay::default();
+        let trips = [trip("1", TripDelayStatus::Behind(600))];
+        let look = |quarter: i64| {
+            let time = SampleTime { at: at(quarter), is_recording: true };
+            day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, time);
+            day.finish_round(|_| true, at(50_000));
+        };
+        let counts = |now: i64| seen(&day, "a", Some("1"), at(now));
+        for quarter in [0, 1, 2, 0, 1] {
+            look(quarter);
+        }
+        assert_eq!(counts(1), [[2, 2, 0], [2, 2, 0]], "what comes after its present is not shown");
+        assert_eq!(counts(2), [[2, 2, 0], [2, 2, 0], [1, 1, 0]]);
+        day.begin_round(at(50_000));
+        assert!(day.unsaved_rows().is_empty(), "it plays again after a restart");
+        for quarter in (-95..=95).rev() {
+            look(quarter);
+        }
+        assert!(day.lock_days().feeds[&id("a")].all.0.len() <= QUARTERS_MAX);
+        look(-5_000);
+        assert_eq!(counts(-5_000), [[1, 1, 0]], "another recording");
+        assert_eq!(counts(2), [[0; 3]; 0]);
+    }
+
+    #[test]
     fn lines_beyond_the_bound_find_no_place_and_who_asks_is_told() {
         let day = DelayDay::default();
         let ids: Vec<String> = (0..=LINES_OF_FEED_MAX).map(|n| format!("{n:05}")).collect();
         let trips: Vec<_> = ids.iter().map(|line| trip(line, TripDelayStatus::Behind(0))).collect();
-        day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, at(0));
+        day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, live(at(0)));
         let past = |line: &str| day.feed_history(&id("a"), Some(&SmolStr::new(line)), at(0));
         assert_eq!(past("00000").quarters.len(), 1);
         let last = ids.last().unwrap();

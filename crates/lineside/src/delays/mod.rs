@@ -104,9 +104,10 @@ impl DelayReports {
 
     /// What was seen over the day of what a question is about. Of one line at one stop nothing is remembered.
     fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> day::DelayHistory {
+        let data_now = question.network.data_now();
         match (&question.stop, &question.route) {
-            (None, _) => self.day.find_history(question, now),
-            (Some(stop), None) => self.stops.watch_stop(&question.feed, stop, now),
+            (None, _) => self.day.find_history(question, data_now),
+            (Some(stop), None) => self.stops.watch_stop(&question.feed, stop, now, data_now),
             (Some(_), Some(_)) => day::DelayHistory::default(),
         }
     }

@@ -113,6 +113,16 @@ impl DelayReport {
 }
 
 impl DelayReport {
+    /// Whether its data are those of a recording, whose present is not the server's.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.question.network.replay_time().is_some()
+    }
+
+    /// Whether a delay, or a cancellation, is known of any trip.
+    pub(crate) fn has_known_trip(&self) -> bool {
+        self.counts.is_some_and(|counts| counts.trips > counts.unknown)
+    }
+
     /// Which share of the trips with known times, and of those that are cancelled, is neither late nor cancelled, from 0 to 1;
     /// `None` where too little is known.
     pub(crate) fn on_time_share(&self) -> Option<f64> {

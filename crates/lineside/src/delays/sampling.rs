@@ -8,7 +8,7 @@ use lineside_ingest::{DelayCounts, DelayQuery, Feed, FeedId, Network, NetworkSta
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 
-use super::day::{DelayDay, day_start};
+use super::day::{DelayDay, SampleTime, day_start};
 use super::question::{self, DelayQuestion};
 use crate::app::App;
 
@@ -78,7 +78,7 @@ fn sample_networks(app: &App) {
                 continue;
             }
             told.push(feed.id().clone());
-            add_sample(day, &network, &state, &[feed.id().clone()], feed, now);
+            add_sample(day, &network, &state, &[feed.id().clone()], feed);
         }
         // Feeds of one schedule may tell of the same trips, and call others late than it does.
         let is_another = |schedule: &Arc<Feed>| {
@@ -88,7 +88,7 @@ fn sample_networks(app: &App) {
         };
         let schedule = network.schedule_feed().filter(is_another);
         if let Some(schedule) = schedule.filter(|_| !told.is_empty()) {
-            add_sample(day, &network, &state, &told, &schedule, now);
+            add_sample(day, &network, &state, &told, &schedule);
         }
     }
     sample_stops(app, now);
@@ -108,10 +108,10 @@ fn sample_stops(app: &App, now: UnixMillis) {
         if believed.is_empty() {
             continue;
         }
-        let trips =
-            question.state.trip_delays(question.selection(&believed), question.network.data_now());
+        let time = SampleTime::for_network(&question.network);
+        let trips = question.state.trip_delays(question.selection(&believed), time.at);
         let counts = DelayCounts::from_trips(trips.iter().map(|trip| &**trip), question.late_after);
-        stops.add_counts(&asked, &counts, now);
+        stops.add_counts(&asked, &counts, time);
     }
 }
 
@@ -122,10 +122,10 @@ fn add_sample(
     state: &NetworkState,
     feeds: &[FeedId],
     asked: &Feed,
-    now: UnixMillis,
 ) {
     let selection = DelayQuery { feeds, route: None, stop: None, all_lines: false };
     let trips = state.reported_trip_delays(selection);
     let trips: Vec<&TripDelay> = trips.iter().map(|trip| &**trip).collect();
-    day.add_trips(asked.id(), &trips, question::lateness_threshold(asked, network), now);
+    let late_after = question::lateness_threshold(asked, network);
+    day.add_trips(asked.id(), &trips, late_after, SampleTime::for_network(network));
 }

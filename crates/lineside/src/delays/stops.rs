@@ -8,7 +8,7 @@ use lineside_ingest::{DelayCounts, FeedId};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use super::day::{DelayHistory, QuarterCounts, QuarterSeries, day_start};
+use super::day::{DelayHistory, QuarterCounts, QuarterSeries, SampleTime, day_start};
 
 /// Stops that are looked at: a millisecond and 2 kB each.
 pub(crate) const STOPS_MAX: usize = 200;
@@ -32,17 +32,19 @@ pub(super) struct StopDelays {
 }
 
 impl StopDelays {
-    /// What was seen of a stop, which has a place from now on, if there is one.
+    /// What was seen of a stop in the day until `data_now`, the present of its data. It has a place from now on, if there is one.
     pub(super) fn watch_stop(
         &self,
         feed: &FeedId,
         stop: &SmolStr,
         now: UnixMillis,
+        data_now: UnixMillis,
     ) -> DelayHistory {
         let (mut watched, asked) = (self.lock_watched(), (feed.clone(), stop.clone()));
         if let Some(known) = watched.get_mut(&asked) {
             known.asked = known.asked.max(now);
-            let quarters = known.series.iter_day(now).map(QuarterCounts::quarter_hour).collect();
+            let quarters =
+                known.series.iter_day(data_now).map(QuarterCounts::quarter_hour).collect();
             return DelayHistory { quarters, is_left_out: false };
         }
         if watched.len() >= STOPS_MAX {
@@ -66,10 +68,10 @@ impl StopDelays {
         watched.keys().cloned().collect()
     }
 
-    /// Adds what is seen of one at `now`.
-    pub(super) fn add_counts(&self, asked: &Asked, counts: &DelayCounts, now: UnixMillis) {
+    /// Adds what is seen of one.
+    pub(super) fn add_counts(&self, asked: &Asked, counts: &DelayCounts, time: SampleTime) {
         if let Some(known) = self.lock_watched().get_mut(asked) {
-            known.series.add_quarter(QuarterCounts::from_counts(counts, now));
+            known.series.add_sample(QuarterCounts::from_counts(counts, time.at), time);
         }
     }
 
@@ -94,20 +96,24 @@ mod tests {
         (FeedId::new("town").unwrap(), SmolStr::new(stop.to_string()))
     }
 
+    fn live(at: UnixMillis) -> SampleTime {
+        SampleTime { at, is_recording: false }
+    }
+
     fn ask(stops: &StopDelays, stop: usize, now: UnixMillis) -> DelayHistory {
         let (feed, stop) = asked(stop);
-        stops.watch_stop(&feed, &stop, now)
+        stops.watch_stop(&feed, &stop, now, now)
     }
 
     #[test]
     fn a_stop_has_a_day_from_when_it_was_asked_about() {
         let stops = StopDelays::default();
         let counts = DelayCounts { trips: 4, late: 1, unknown: 1, ..DelayCounts::default() };
-        stops.add_counts(&asked(1), &counts, NOW);
+        stops.add_counts(&asked(1), &counts, live(NOW));
         assert_eq!(ask(&stops, 1, NOW), DelayHistory::default(), "nobody had asked");
         assert_eq!(stops.list_watched(NOW), [asked(1)]);
-        stops.add_counts(&asked(1), &counts, NOW);
-        stops.add_counts(&asked(1), &counts, NOW + std::time::Duration::from_secs(60));
+        stops.add_counts(&asked(1), &counts, live(NOW));
+        stops.add_counts(&asked(1), &counts, live(NOW + std::time::Duration::from_secs(60)));
         let day = ask(&stops, 1, NOW);
         let seen: Vec<_> =
             day.quarters.iter().map(|it| (it.trips, it.late, it.cancelled)).collect();

@@ -162,15 +162,26 @@ async fn a_timetable_of_the_future_is_not_yet_valid() {
     server.stop("-TERM");
 }
 
-/// Writes a recording of a vehicle from 8 February 2024, 12:00:00, on.
+/// A message of 8 February 2024, 12:00:00 and later, about a vehicle and two trips that no timetable has.
 fn write_recording(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     for at in [1_707_393_600, 1_707_393_610] {
         let position = json!({"latitude": 48.8, "longitude": 2.3});
         let vehicle = json!({"position": position, "timestamp": at, "vehicle": {"id": "bus"}});
+        let arrival = json!({"time": at + 300});
+        let update = |trip: &str, route: &str| {
+            json!({
+                "trip": {"trip_id": trip, "route_id": route},
+                "stop_time_update": [{"stop_id": "T", "arrival": arrival}],
+            })
+        };
         let message = json!({
             "header": {"gtfs_realtime_version": "2.0", "timestamp": at},
-            "entity": [{"id": "bus", "vehicle": vehicle}],
+            "entity": [
+                {"id": "bus", "vehicle": vehicle},
+                {"id": "strange", "trip_update": update("strange", "R")},
+                {"id": "other", "trip_update": update("other", "Q")},
+            ],
         });
         std::fs::write(folder.join(format!("{at}.json")), message.to_string()).unwrap();
     }
@@ -219,10 +230,42 @@ async fn a_recording_is_marked_wherever_its_time_is_shown() {
         let (mark, _) = mark.split_once("</span>").unwrap();
         assert!(mark.contains("datetime=\"2024-02-08T12:"), "{path}: {mark}");
     }
+    let versions = text(format!("{url}/feeds/town/versions")).await;
+    assert!(versions.contains("data-present=\"recording\""), "{versions}");
     // A build without the bundled map has no panel.
     let map = text(format!("{url}/map")).await;
     let has_panel = map.contains("id=\"feed-states\"");
     assert_eq!(has_panel, map.contains("data-recording-of=\"town\""), "{map}");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn delays_of_a_recording_are_of_its_day_and_what_is_not_known_is_no_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let town = folder.path().join("town");
+    write_schedule(&town, Date::constant(2024, 6, 1), true);
+    let recording = folder.path().join("recording");
+    write_recording(&recording);
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n\
+         [[feed]]\nid = \"buses\"\nurl = \"replay://{}?speed=1\"\nstatic = \"town\"\nformat = \"gtfs-rt\"\nlate_after = \"1h\"\n",
+        town.display().to_string(),
+        recording.display(),
+    );
+    let server = ServerProcess::serving(folder.path(), config);
+    let url = &server.url;
+    let found = until_json(&format!("{url}/api/v1/feeds/town/delays"), |found| {
+        found["day"].as_array().is_some_and(|day| !day.is_empty())
+    })
+    .await;
+    assert_eq!(found["day"][0]["from"], json!("2024-02-08T12:00:00Z"), "{found}");
+    assert_eq!((&found["answer"], &found["unknown"]), (&json!("unknown"), &json!(2)), "{found}");
+    let page = text(format!("{url}/delays/town")).await;
+    assert!(page.contains("data-answer=\"unknown\"") && page.contains("data-day=\"unknown\""));
+    assert!(page.contains("href=\"/feeds/buses#matches\""), "{page}");
+    assert_eq!(page.matches("data-count=\"unknown\"").count(), 6, "three of each line: {page}");
+    assert!(!page.contains("data-count=\"none\"") && !page.contains("id=\"now-title\""), "{page}");
     server.stop("-TERM");
 }
 

@@ -73,8 +73,9 @@ struct DelaysItem {
     lines: Vec<LineDelayItem>,
     /// The distribution of delays, from early to late.
     distribution: Vec<DelayClassItem>,
-    /// The last 24 hours by quarters of an hour; a missing quarter is unknown. Empty for one line at one stop, for
-    /// a stop without earlier requests, and for a line beyond the limits of recording: 2,000 of a feed, 10,000 of all.
+    /// The last 24 hours by quarters of an hour, in the time of the data where a recording is played; a missing quarter is
+    /// unknown. Empty for one line at one stop, for a stop without earlier requests, and for a line beyond the limits of
+    /// recording: 2,000 of a feed, 10,000 of all.
     day: Vec<QuarterHourItem>,
 }
 

@@ -5,16 +5,14 @@ use std::time::Duration;
 use lineside_ingest::{DelayCounts, TripDelay, TripDelayStatus};
 use maud::{Markup, html};
 
-use super::{REFRESH_S, charts};
-use crate::delays::{DelayReport, DelaySource, DelayVerdict, LineCount};
+use super::{REFRESH_S, charts, lines};
+use crate::delays::{DelayQuestion, DelayReport, DelaySource, DelayVerdict};
 use crate::pages::{badge, board, icons, line, network_page, states, trips, words};
 
 /// Trips that a list shows; the counts have all.
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
 /// How long an open page goes on answering at most after it last heard from the server.
 const GOOD_FOR_MAX: Duration = Duration::from_secs(5 * 60);
-/// Lines that the table shows.
-const LINES_SHOWN_MAX: usize = 200;
 /// Lines to choose from; beyond it the choice would be longer than the page.
 const LINES_CHOSEN_MAX: usize = 500;
 
@@ -77,7 +75,7 @@ fn join_query<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
 }
 
 /// The address of the same question for another line.
-fn line_address(answer: &DelayReport, route: &str) -> String {
+pub(super) fn line_address(answer: &DelayReport, route: &str) -> String {
     let stop = answer.question.stop.as_deref().map(|stop| ("stop", stop));
     let query = join_query([("route", route)].into_iter().chain(stop));
     format!("/delays/{}{query}", answer.question.feed)
@@ -88,12 +86,12 @@ pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
     html! {
         (render_head(answer, is_embedded))
         (network_page::render_timetable_end(&answer.question.network))
-        (render_verdict(answer))
+        (render_verdict(answer, is_embedded))
         @if !is_embedded { (render_line_choice(answer)) }
         (render_trip_list("late", "Late", &answer.late, answer, is_embedded))
         (render_trip_list("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
-        @if answer.question.route.is_none() { (render_lines(answer)) }
-        @if answer.counts.is_some_and(|counts| counts.trips > 0) { (charts::render_now_chart(answer)) }
+        @if answer.question.route.is_none() { (lines::render_lines(answer)) }
+        @if answer.has_known_trip() { (charts::render_now_chart(answer)) }
         @if answer.question.stop.is_none() || answer.question.route.is_none() { (charts::render_day_chart(answer)) }
         (render_about(answer, is_embedded))
     }
@@ -126,7 +124,7 @@ fn validity_period(data_late_after: Option<Duration>) -> Duration {
 }
 
 /// The word or the share, and the counts behind it.
-fn render_verdict(answer: &DelayReport) -> Markup {
+fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     let (icon, text) = match answer.word {
         DelayVerdict::Yes => (icons::late(), "Yes"),
         DelayVerdict::No => (icons::ok(), "No"),
@@ -145,6 +143,7 @@ fn render_verdict(answer: &DelayReport) -> Markup {
             }
             @if share.is_some() { (render_figures(answer)) }
             p.answer-words { (describe_report(answer)) }
+            @if !is_embedded { (render_match_link(answer)) }
             p.answer-rule.soft {
                 "Late means " (words::format_span(asked.late_after.as_secs())) " or more behind schedule. "
                 @if has_single_verdict(answer) { "Cancelled trips count as Yes and are listed separately." }
@@ -182,7 +181,7 @@ fn render_times(answer: &DelayReport) -> Markup {
     }
 }
 
-fn format_number(count: usize) -> String {
+pub(super) fn format_number(count: usize) -> String {
     words::format_number(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
@@ -265,10 +264,32 @@ fn explain_unknown(answer: &DelayReport) -> String {
         Some(counts) if counts.untold > 0 && counts.untold == counts.trips => {
             "There is no live data for these trips, only the timetable.".to_owned()
         }
+        Some(counts) if counts.trips > 0 && has_only_unknown_trips(answer) => {
+            format!(
+                "The timetable has none of the {} that are live now, so their delays are not known.",
+                words::format_count(counts.trips as u64, "trip", "trips")
+            )
+        }
         Some(counts) if counts.trips > 0 => {
             "No live time of these trips can be compared with the timetable.".to_owned()
         }
         _ => "No trips at the moment.".to_owned(),
+    }
+}
+
+/// Whether the live trips of the network are all missing from its timetable.
+fn has_only_unknown_trips(answer: &DelayReport) -> bool {
+    let DelayQuestion { network, timetable, .. } = &answer.question;
+    timetable.as_ref().is_some_and(|it| network_page::has_only_unknown_trips(network, it))
+}
+
+/// Where to see which ids do not match, if that is why delays are not known.
+fn render_match_link(answer: &DelayReport) -> Markup {
+    let is_unmatched = answer.word == DelayVerdict::Unknown && has_only_unknown_trips(answer);
+    html! {
+        @if let Some(source) = answer.question.sources.first().filter(|_| is_unmatched) {
+            p.small { a.target href=(format!("/feeds/{}#matches", source.id)) { "Which ids do not match" } }
+        }
     }
 }
 
@@ -391,50 +412,6 @@ fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Ma
                 }
             }
         }
-    }
-}
-
-/// Each line with its counts.
-fn render_lines(answer: &DelayReport) -> Markup {
-    let none = |count: usize| (count == 0).then_some("none");
-    html! {
-        @if answer.lines.len() > 1 {
-            section.card aria-labelledby="lines-title" {
-                h2 #lines-title { "Lines" }
-                div.scroll tabindex="0" role="region" aria-label="Lines with their counts" {
-                    table.list-table.lines {
-                        thead { tr {
-                            th scope="col" { "Line" }
-                            th.end scope="col" { "Late" }
-                            th.end scope="col" { "Cancelled" }
-                            th.end.wide-only scope="col" { "On time" }
-                            th.end.wide-only scope="col" { "Trips" }
-                            th scope="col" { "Worst" }
-                        } }
-                        tbody {
-                            @for LineCount { route_id, name, color, counts } in answer.lines.iter().take(LINES_SHOWN_MAX) {
-                                tr {
-                                    th scope="row" { a.line-link.target href=(line_address(answer, route_id)) { (badge::render_badge(name, *color)) } }
-                                    td.end.numeric data-count=[none(counts.late)] { (format_number(counts.late)) }
-                                    td.end.numeric data-count=[none(counts.cancelled)] { (format_number(counts.cancelled)) }
-                                    td.end.numeric.wide-only { (format_number(counts.on_time + counts.early)) }
-                                    td.end.numeric.wide-only { (format_number(counts.trips)) }
-                                    td { (render_worst(counts)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn render_worst(counts: &DelayCounts) -> Markup {
-    let said = words::format_delay("realtime", counts.worst.map(i64::from));
-    html! {
-        @if counts.worst.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
-        @else { span.soft { "–" } }
     }
 }
 

@@ -30,8 +30,8 @@ pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
         .map(|class| (describe_class(class), class_tone(class), class.trips))
         .collect();
     rows.push(("Cancelled".to_owned(), "cancelled", counts.cancelled));
-    let announced = counts.unknown.saturating_sub(counts.untold);
-    for (words, trips) in [("No times", announced), ("Only the timetable", counts.untold)] {
+    let unknown = counts.unknown.saturating_sub(counts.untold);
+    for (words, trips) in [("Delay not known", unknown), ("Only the timetable", counts.untold)] {
         if trips > 0 {
             rows.push((words.to_owned(), "unknown", trips));
         }
@@ -96,7 +96,7 @@ pub(super) fn render_day_chart(answer: &DelayReport) -> Markup {
     let quarters = &answer.day.quarters;
     html! {
         section.card aria-labelledby="day-title" {
-            h2 #day-title { "Over the last 24 hours" }
+            h2 #day-title { "Over the last 24 hours" @if answer.is_recording() { " of the recording" } }
             div.card-body.stack {
                 @if answer.day.is_left_out && answer.question.stop.is_some() {
                     p.soft {
@@ -114,10 +114,9 @@ pub(super) fn render_day_chart(answer: &DelayReport) -> Markup {
                     p.soft { "No history yet. We record a value every minute from when somebody opens this page, while live data is up to date." }
                 } @else if quarters.is_empty() {
                     p.soft { "No history yet. We record a value every minute while live data is up to date." }
+                } @else if quarters.iter().all(|quarter| quarter.trips == 0) {
+                    p.soft data-day="unknown" { "No delay of these trips was known." }
                 } @else {
-                    @if quarters.iter().all(|quarter| quarter.trips == 0) {
-                        p { "No trip had known times." }
-                    }
                     (draw_day(answer))
                     (render_day_table(answer))
                 }
@@ -152,8 +151,8 @@ fn rows(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DayRow<'_>> {
 fn render_day_table(answer: &DelayReport) -> Markup {
     let zone = answer.question.time_zone();
     let note = answer.question.zone_note();
-    let rows = rows(&answer.day.quarters, answer.made_at);
-    let now = answer.made_at.unix_seconds();
+    let rows = rows(&answer.day.quarters, answer.now);
+    let now = answer.now.unix_seconds();
     html! {
         details {
             summary { "In numbers" }
@@ -168,7 +167,7 @@ fn render_day_table(answer: &DelayReport) -> Markup {
                                 th scope="row" { time datetime=(words::format_rfc3339(row.row_start(), &zone)) { (words::format_clock_or_day(row.row_start(), now, &zone)) (note) } (row_end(row, now, &zone)) }
                                 @match row {
                                     DayRow::Gap(_) => td.end.soft colspan="2" { "no data" },
-                                    DayRow::Seen(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no times known" },
+                                    DayRow::Seen(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no delays known" },
                                     DayRow::Seen(quarter) => {
                                         td.end.numeric { (format_percent(quarter.late_share())) }
                                         td.end.numeric { (format_percent(quarter.cancelled_share())) }
@@ -193,7 +192,7 @@ fn row_end(row: &DayRow<'_>, now: i64, zone: &TimeZone) -> Markup {
 }
 
 fn list_gaps(answer: &DelayReport) -> impl Iterator<Item = DataGap> {
-    find_gaps(&answer.day.quarters, answer.made_at).into_iter()
+    find_gaps(&answer.day.quarters, answer.now).into_iter()
 }
 
 fn draw_day(answer: &DelayReport) -> Markup {
@@ -202,7 +201,7 @@ fn draw_day(answer: &DelayReport) -> Markup {
     let height = |quarter: &QuarterHour| quarter.late_share() + quarter.cancelled_share();
     let top = quarters.iter().map(height).fold(SHARE_LEAST, f64::max).min(1.0);
     let scaled = |share: f64| share.min(1.0) / top * HEIGHT;
-    let began = words::format_clock(day_start(answer.made_at).div_euclid(1_000), &zone);
+    let began = words::format_clock(day_start(answer.now).div_euclid(1_000), &zone);
     let has_gaps = list_gaps(answer).next().is_some();
     html! {
         div.day {
@@ -214,10 +213,10 @@ fn draw_day(answer: &DelayReport) -> Markup {
                     rect.fill-gap width="1" height="10" {}
                 }
                 @for gap in list_gaps(answer) {
-                    rect fill="url(#not-known)" x=(quarter_index(gap.start, answer.made_at) * WIDTH) width=(gap.quarters * WIDTH) height=(HEIGHT) {}
+                    rect fill="url(#not-known)" x=(quarter_index(gap.start, answer.now) * WIDTH) width=(gap.quarters * WIDTH) height=(HEIGHT) {}
                 }
                 @for quarter in quarters.iter().filter(|quarter| quarter.trips > 0) {
-                    @let x = quarter_index(quarter.start, answer.made_at) * WIDTH;
+                    @let x = quarter_index(quarter.start, answer.now) * WIDTH;
                     @let late = scaled(quarter.late_share());
                     @let cancelled = scaled(quarter.cancelled_share()).min(HEIGHT - late);
                     rect.fill-seen x=(x) y=(format!("{:.2}", HEIGHT - 1.5)) width=(WIDTH - 1) height="1.5" {}
@@ -225,7 +224,7 @@ fn draw_day(answer: &DelayReport) -> Markup {
                     rect.fill-cancelled x=(x) y=(format!("{:.2}", HEIGHT - late - cancelled)) width=(WIDTH - 1) height=(format!("{cancelled:.2}")) {}
                 }
             }
-            p.day-ends.soft.small { span { (began) (answer.question.zone_note()) } span { "now" } }
+            p.day-ends.soft.small { span { (began) (answer.question.zone_note()) } span data-day-end=(words::format_rfc3339(answer.now.unix_seconds(), &zone)) { @if answer.is_recording() { (words::format_clock(answer.now.unix_seconds(), &zone)) } @else { "now" } } }
             ul.legend.small.soft {
                 li { (render_sign("late")) "late" }
                 li { (render_sign("cancelled")) "cancelled" }
@@ -255,7 +254,7 @@ fn describe_day(answer: &DelayReport) -> String {
     let with_trips = || answer.day.quarters.iter().filter(|quarter| quarter.trips > 0);
     let worst = with_trips().max_by(|a, b| a.late_share().total_cmp(&b.late_share()));
     let Some((worst, last)) = worst.zip(with_trips().next_back()) else {
-        return format!("No times of trips were known.{not_known}");
+        return format!("No delays of trips were known.{not_known}");
     };
     format!(
         "Most trips were late in the quarter of an hour from {}{note}: {}. In the last one it was {}, and {} were cancelled.{not_known}",

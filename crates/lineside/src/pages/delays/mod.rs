@@ -4,6 +4,7 @@
 pub(super) mod badge;
 mod body;
 mod charts;
+mod lines;
 
 use axum::Router;
 use axum::extract::{Path, State};

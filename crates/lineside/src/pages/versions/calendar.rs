@@ -24,15 +24,15 @@ struct Month {
     days: Vec<(Date, u64)>,
 }
 
-/// The section with the calendar of these days.
-pub(super) fn section(days: ServiceDays<'_>, today: Date) -> Markup {
+/// The section with the calendar of these days. `present` is what the mark of the day is called.
+pub(super) fn section(days: ServiceDays<'_>, today: Date, present: &str) -> Markup {
     let most = days.trips.iter().copied().max().unwrap_or(0);
     let months = split_months(days);
     html! {
         div.card-body.service-calendar #calendar data-days=(days.trips.len()) {
             div.calendar-head {
                 h3 { "Trips per day" }
-                (legend(most, days.iter().any(|(day, _)| day == today)))
+                (legend(most, days.iter().any(|(day, _)| day == today).then_some(present)))
             }
             div.months {
                 @for month in &months { (month.markup(most, today)) }
@@ -150,7 +150,7 @@ fn level_range(level: usize, most: u64) -> Option<(u64, u64)> {
     (least <= greatest).then_some((least, greatest))
 }
 
-fn legend(most: u64, has_today: bool) -> Markup {
+fn legend(most: u64, present: Option<&str>) -> Markup {
     let view = format!("-1 -1 {STEP} {STEP}");
     let range = |least: u64, greatest: u64| match least == greatest {
         true => words::format_number(least),
@@ -170,7 +170,7 @@ fn legend(most: u64, has_today: bool) -> Markup {
             @for level in 0..SIZES.len() {
                 @if let Some((least, greatest)) = level_range(level, most) { li { (sign(Some(level))) (range(least, greatest)) } }
             }
-            @if has_today { li { svg viewBox=(view) aria-hidden="true" { (today_mark(0, 0)) } "today" } }
+            @if let Some(present) = present { li data-present=(present) { svg viewBox=(view) aria-hidden="true" { (today_mark(0, 0)) } (present) } }
         }
     }
 }
@@ -273,12 +273,14 @@ mod tests {
 
     use super::*;
 
+    const TODAY: &str = "today";
+
     #[test]
     fn each_day_has_its_square_and_each_month_its_words() {
         // 30 November 2026 is a Monday.
         let trips = [0, 8, 8, 4, 1];
         let days = ServiceDays { first: date(2026, 11, 28), trips: &trips };
-        let text = section(days, date(2026, 11, 30)).into_string();
+        let text = section(days, date(2026, 11, 30), TODAY).into_string();
         assert_eq!(text.matches("<figure class=\"month\"").count(), 2);
         assert_eq!(text.matches("class=\"today\"").count(), 2, "with the legend");
         let squares = |level: usize| text.matches(&format!("class=\"level-{level}\"")).count();
@@ -293,8 +295,8 @@ mod tests {
         );
         // The 30th is the first square of the sixth week.
         assert!(text.contains("class=\"today\" x=\"0\" y=\"70\""), "{text}");
-        let later = section(days, date(2027, 1, 1)).into_string();
-        assert!(!later.contains("class=\"today\"") && !later.contains("today</li>"), "{later}");
+        let later = section(days, date(2027, 1, 1), TODAY).into_string();
+        assert!(!later.contains("class=\"today\"") && !later.contains("data-present"), "{later}");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl VersionsView<'_> {
                 div.version-parts {
                     (self.current_facts(dataset.timetable.service_range()))
                     @match days {
-                        Some(days) => (calendar::section(days, self.today)),
+                        Some(days) => (calendar::section(days, self.today, self.present_name())),
                         None => p.card-body.soft { "No service of this timetable ever runs." },
                     }
                 }

@@ -91,6 +91,11 @@ impl VersionsView<'_> {
         self.feed.id()
     }
 
+    /// What the mark of the present is called: the moment that a recording plays is not today.
+    fn present_name(&self) -> &'static str {
+        if self.feed.network().replay_time().is_some() { "recording" } else { "today" }
+    }
+
     fn render_markup(&self) -> Markup {
         let config = self.feed.config();
         html! {
@@ -132,7 +137,7 @@ impl VersionsView<'_> {
                 table.list-table.stacked.version-table role="table" {
                     thead role="rowgroup" { tr role="row" {
                         th scope="col" role="columnheader" { "Seen" }
-                        th scope="col" role="columnheader" { "Valid" span.today-key { "today" } }
+                        th scope="col" role="columnheader" { "Valid" span.today-key data-present=(self.present_name()) { (self.present_name()) } }
                         th scope="col" role="columnheader" { "Publisher's version" }
                         th.end scope="col" role="columnheader" { "Lines" }
                         th.end scope="col" role="columnheader" { "Stops" }

@@ -61,11 +61,10 @@ impl Timeline {
         }
     }
 
-    /// The first and the last year of the axis, or the months of a single year.
+    /// The first and the last day of the axis.
     fn ends(&self) -> (String, String) {
-        let format = if self.start.year() == self.end.year() { "%b %Y" } else { "%Y" };
         let written = |day: Date, cut: Option<&str>| {
-            format!("{}{}", cut.unwrap_or_default(), day.strftime(format))
+            format!("{}{}", cut.unwrap_or_default(), day.strftime("%-d %b %Y"))
         };
         let (before, after) = self.cut;
         (
@@ -135,9 +134,12 @@ mod tests {
             timeline.unwrap().ends()
         };
         let expect = |first: &str, last: &str| (first.to_owned(), last.to_owned());
-        assert_eq!(ends("2009-06-01", "2009-09-27"), expect("2009", "2026"));
-        assert_eq!(ends("2026-01-01", "2026-12-31"), expect("Jan 2026", "Dec 2026"));
-        assert_eq!(ends("1900-01-01", "9999-12-31"), expect("before 2006", "after 2046"));
+        assert_eq!(ends("2009-06-01", "2009-09-27"), expect("1 Jun 2009", "6 Mar 2026"));
+        assert_eq!(ends("2026-01-01", "2026-12-31"), expect("1 Jan 2026", "31 Dec 2026"));
+        assert_eq!(
+            ends("1900-01-01", "9999-12-31"),
+            expect("before 19 Feb 2006", "after 21 Mar 2046")
+        );
     }
 
     #[test]
