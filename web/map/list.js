@@ -72,7 +72,8 @@ const button = (key, name, { pick }) => element("button.link", { type: "button",
 function row(vehicle, options) {
   const { key, feed, id, label, color, record } = vehicle;
   const join = record.lineside ?? {};
-  const { words, tone } = delayWords(join.delay === undefined || join.delay === null ? "scheduled" : "realtime", join.delay);
+  // A vehicle without a delay is not on schedule: nothing is known of it.
+  const { words, tone } = Number.isFinite(join.delay) ? delayWords("realtime", join.delay) : { words: "–", tone: "scheduled" };
   return element(
     options.isStale(vehicle) ? "tr.is-stale" : "tr",
     {},

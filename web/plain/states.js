@@ -148,9 +148,14 @@ export function keepAges(feeds, clock, onState = () => {}) {
   }, AGES_MS);
 }
 
-/** Says how the connection is. @param {string} id of the element @returns {(status: import("./events.js").Status, transport: string) => void} */
-export function connectionSign(id) {
-  const words = { idle: "Live updates off", connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again", ended: "Closed by the server", refused: "Live changes need a token" };
+/**
+ * Says how the connection is.
+ * @param {string} id of the element
+ * @param {string} [live] what it says while changes come: of the page, unless what the page shows is live
+ * @returns {(status: import("./events.js").Status, transport: string) => void}
+ */
+export function connectionSign(id, live = "Page updates live") {
+  const words = { idle: "Live updates off", connecting: "Connecting", live, waiting: "Connection lost, trying again", ended: "Closed by the server", refused: "Live changes need a token" };
   return (status, transport) => {
     const sign = document.getElementById(id);
     if (sign) sign.dataset.transport = transport;

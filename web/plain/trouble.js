@@ -13,16 +13,19 @@ function bannerWords() {
   return states.some((state) => DELAYED.includes(state.getAttribute("data-state") ?? "")) ? "Live data delayed" : null;
 }
 
+/** What is shown of a recording is not live. */
+const recordingWords = () => (document.querySelector("[data-recording-of]") ? "Recording" : null);
+
 /** The same for a page with departures, of which a timetable that has ended has none. */
-export const departureWords = () => bannerWords() ?? (document.querySelector("[data-expired-of]:not([hidden])") ? "Timetable ended" : null);
+export const departureWords = () => bannerWords() ?? (document.querySelector("[data-expired-of]:not([hidden])") ? "Timetable ended" : recordingWords());
 
 /**
  * Says how the connection is, and while it is open whether what it brings is live.
  * @param {string} id of the element
  * @param {() => string|null} [troubleWords] what it says in place of "Live"; null while live data are live
  */
-export function liveSign(id, troubleWords = bannerWords) {
-  const showConnection = connectionSign(id);
+export function liveSign(id, troubleWords = () => bannerWords() ?? recordingWords()) {
+  const showConnection = connectionSign(id, "Live");
   /** @type {[import("./events.js").Status, string]|null} */
   let last = null;
   const update = () => {

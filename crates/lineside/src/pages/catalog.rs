@@ -93,9 +93,12 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     page.alternates.push(("application/atom+xml", "/incidents.atom".to_owned()));
     let main = html! {
         div.page {
-            (render_head(&entries, app.now()))
-            (favourites::render_list(None))
-            (network_index::render_rider_links(&app))
+            (render_head(&title, &entries, app.now()))
+            // Who searches gets what is found first.
+            @if query.words.trim().is_empty() {
+                (favourites::render_list(None))
+                (network_index::render_rider_links(&app))
+            }
             (render_search_form(&query, &filters))
             (names.render_markup(&query.words))
             @if entries.is_empty() {
@@ -125,7 +128,7 @@ fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames)
             .is_none_or(|publisher| config.publisher.as_ref() == Some(publisher))
 }
 
-fn render_head(entries: &[CatalogEntry], now: UnixMillis) -> Markup {
+fn render_head(title: &str, entries: &[CatalogEntry], now: UnixMillis) -> Markup {
     let mut tally: BTreeMap<FeedState, u64> = BTreeMap::new();
     for entry in entries {
         *tally.entry(entry.status.state).or_default() += 1;
@@ -136,7 +139,7 @@ fn render_head(entries: &[CatalogEntry], now: UnixMillis) -> Markup {
     html! {
         div.page-head {
             div.title-line {
-                h1 { "Feeds" }
+                h1 { (title) }
                 span.live #live data-status="off" { "Loaded at " (words::format_clock(now.unix_seconds(), &TimeZone::UTC)) " UTC" }
             }
             p.soft #feeds-headline {

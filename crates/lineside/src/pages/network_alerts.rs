@@ -130,6 +130,8 @@ struct AlertsView {
     now: i64,
     /// That a recording is played.
     recording: Markup,
+    /// Whether the network has real-time feeds, which may bring alerts.
+    has_realtime: bool,
     /// The names of the network's feeds, by id.
     feed_names: BTreeMap<String, String>,
 }
@@ -170,6 +172,7 @@ impl AlertsView {
             number,
             now,
             recording: states::recording_tag(network),
+            has_realtime: !network.realtime_feeds().is_empty(),
             feed_names: names.collect(),
         }
     }
@@ -187,8 +190,9 @@ impl AlertsView {
                         }
                     }
                     h1 { "Alerts" }
-                    p.soft {
-                        @if self.n_now == 0 { "No alerts now." } @else { (words::format_count(self.n_now as u64, "alert", "alerts")) " now." }
+                    p.soft data-source=[(!self.has_realtime).then_some("none")] {
+                        @if !self.has_realtime { "This network has a timetable and no real-time feed, so no alerts are known." }
+                        @else if self.n_now == 0 { "No alerts now." } @else { (words::format_count(self.n_now as u64, "alert", "alerts")) " now." }
                     }
                     p.answer-at {
                         (self.recording)

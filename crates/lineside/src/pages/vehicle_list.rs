@@ -131,16 +131,14 @@ fn render_vehicle_row(app: &App, record: &Record) -> Markup {
     let network = app.ingest().find_network_of_feed(record.feed.as_str());
     let network = network.as_ref().map_or(record.feed.as_str(), |network| network.id().as_str());
     let vehicle = record.vehicle();
-    let delay = words::format_delay(
-        if join.delay.is_some() { "realtime" } else { "scheduled" },
-        join.delay.map(i64::from),
-    );
+    // A vehicle without a delay is not on schedule: nothing is known of it.
+    let delay = join.delay.map(|delay| words::format_delay("realtime", Some(i64::from(delay))));
     let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
     html! {
         tr {
             td { (render_line_badge(network, join)) }
             td { (render_destination(network, record)) }
-            td { span class=(format!("tone-{}", delay.tone)) { (delay.words) } }
+            td { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.words) } } @else { "–" } }
             td {
                 @if let (Some(id), Some(name)) = (&join.next_stop_id, &join.next_stop_name) {
                     a.target href=(board::board_address(network, id)) { (name) }
