@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_must_be_encoded_is() {
+    fn reserved_characters_are_encoded() {
         assert_eq!(
             encode_segment("a/b+c#d%e:f,g h\ti\u{85}"),
             "a%2Fb%2Bc%23d%25e%3Af%2Cg%20h%09i%C2%85"
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_spelling_is_refused() {
+    fn noncanonical_spellings_are_refused() {
         let spellings = [
             "feed/a b",
             "feed/a+b",
@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_id_comes_back_from_its_segment(id in ".{1,40}") {
+        fn any_id_round_trips_through_its_segment(id in ".{1,40}") {
             let encoded = encode_segment(&id).into_owned();
             prop_assert_eq!(decode_segment(&encoded).expect("decodes"), id.as_str());
             let channel = Channel::from_segments(["trip", "city", &id]).expect("a channel");
@@ -215,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn a_name_that_parses_is_the_only_spelling_of_its_segments(name in "[a%/25F:é ]{1,12}") {
+        fn a_channel_name_is_the_only_spelling_of_its_segments(name in "[a%/25F:é ]{1,12}") {
             if let Ok(channel) = Channel::parse_name(&name) {
                 let segments: Vec<String> = channel.decoded_segments().map(Cow::into_owned).collect();
                 let again = Channel::from_segments(segments.iter().map(String::as_str));

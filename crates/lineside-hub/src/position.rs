@@ -111,14 +111,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_epoch_is_eight_characters() {
+    fn an_epoch_has_eight_characters() {
         assert_eq!(Epoch::from_bits(0).to_string(), "00000000");
         assert_eq!(Epoch::from_bits(u64::MAX).to_string(), "zzzzzzzz");
         assert_eq!(Epoch::from_bits(33).to_string(), "00000011");
     }
 
     #[test]
-    fn what_is_no_position_is_refused() {
+    fn an_invalid_position_is_refused() {
         let texts = [
             "",
             "00000000",
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_position_comes_back_from_its_text(bits: u64, offset: u64) {
+        fn a_position_round_trips_through_its_text(bits: u64, offset: u64) {
             let position = Position { epoch: Epoch::from_bits(bits), offset };
             prop_assert_eq!(position.to_string().parse(), Ok(position));
         }

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_made_once() {
+    fn a_frame_is_built_once_per_slot() {
         let payload = FramedPayload::new(Bytes::from_static(b"x"));
         let first = payload.frame_in_slot(0, |data| [b"data: ", &data[..]].concat().into()).clone();
         let again = payload.frame_in_slot(0, |_| unreachable!("the frame exists already"));

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_day_is_found_on_the_monotonic_clock() {
+    fn wall_time_is_converted_to_monotonic_time() {
         let before = now_nanos();
         let wall = WallTime::sample_clocks();
         let unix_millis = read_clock(ClockId::CLOCK_REALTIME) / 1_000_000;

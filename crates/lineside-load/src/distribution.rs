@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_the_histogram_said() {
+    fn a_distribution_has_the_quantiles_of_its_histogram() {
         let histogram = Histogram::new();
         (1..=100_000).for_each(|n| histogram.record(n * n));
         let snapshot = histogram.snapshot();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn two_parts_merge_to_the_whole() {
+    fn merging_parts_yields_the_whole() {
         let mut merged = Distribution::default();
         merged.merge_values(&recorded((0..5_000).map(|n| n * 977)));
         merged.merge_values(&Distribution::default());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_quantiles() {
+    fn an_empty_distribution_has_no_quantiles() {
         let nothing = Distribution::default();
         assert_eq!((nothing.value_count(), nothing.min(), nothing.quantile(0.5)), (0, None, None));
         let few = Distribution::from_values([7, 3, 7]);

@@ -333,7 +333,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_address_is_read() {
+    fn a_server_url_is_parsed() {
         let target = TargetServer::resolve_url("https://127.0.0.1/lineside/").expect("an address");
         assert!(target.tls && target.is_on_loopback() == cfg!(target_os = "linux"));
         assert_eq!(target.address.port(), 443);
@@ -351,7 +351,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_what_to_do() {
+    fn an_invalid_plan_is_refused_with_advice() {
         assert!(test_plan("http://127.0.0.1:8080").validate_plan().is_ok());
         assert!(check_refusal(|plan| plan.sessions = 0).contains("--sessions must be at least 1"));
         assert!(check_refusal(|plan| plan.channels.clear()).contains("--channel"));
@@ -383,7 +383,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_key_is_not_shown() {
+    fn an_api_key_is_never_printed() {
         let secret = ApiKey("correct horse".to_owned());
         assert!(!format!("{secret:?}").contains("horse"));
     }

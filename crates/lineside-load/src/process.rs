@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_of_a_listening_port_is_found() {
+    fn the_process_that_listens_on_a_port_is_found() {
         for ip in ["127.0.0.1", "127.0.0.9", "0.0.0.0"] {
             let listener = TcpListener::bind((ip, 0)).expect("a free port");
             let mut address = listener.local_addr().expect("an address");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_knows_what_it_uses() {
+    fn the_resource_usage_of_a_process_is_read() {
         let before = ProcessHandle::for_self().read_usage().expect("own figures");
         let mut sum = 0_u64;
         while ProcessHandle::for_self().read_usage().expect("own figures").cpu_nanos
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_can_be_raised() {
+    fn the_descriptor_limit_can_be_raised() {
         assert!(raise_descriptor_limit().expect("a limit") >= 64);
     }
 }

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn publications_are_dealt_out_in_turn() {
+    fn publications_are_distributed_round_robin() {
         for all in 0..20 {
             for channels in 1..5 {
                 let counts =
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_whole_when_its_length_says_so() {
+    fn a_response_is_complete_at_its_content_length() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(split_response(answer), Some(Some((200, &b"{}"[..]))));
         for end in 0..answer.len() {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_says_when_it_was_due() {
+    fn a_late_publisher_returns_the_time_it_was_due() {
         let now = clock::now_nanos();
         assert_eq!(wait_until_due(now - 5 * ON_TIME), now - 5 * ON_TIME);
         let due = now + 2 * ON_TIME;

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_do_follows_from_what_went_wrong() {
+    fn the_advice_matches_the_failure() {
         let refused =
             failure_advice("the server refused feed/nowhere with code 102 (unknown channel)");
         assert!(refused.starts_with("correct the channel"), "{refused}");

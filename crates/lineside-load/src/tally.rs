@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_session_had_and_another_did_not_is_missing() {
+    fn a_delivery_that_only_one_of_two_sessions_received_is_missing() {
         let mut tally = two();
         // Offsets may have gaps.
         for offset in [12, 15, 30] {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_nothing_yet_has_no_offset_and_is_whole_all_the_same() {
+    fn an_empty_state_without_an_offset_is_complete() {
         let mut tally = tally(&["feed/city"], 1);
         let first = PublicationData { state: Some((1, 2)), ..STATE };
         assert_eq!(
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lags_is_waited_for_and_who_is_gone_is_not_asked() {
+    fn a_lagging_session_is_awaited_and_a_closed_one_is_excluded() {
         let mut tally = two();
         tally.count_delivery(0, b"feed/city", Some(11), own(1), 2);
         tally.cut_measurement();
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_replaces_what_was_not_sent() {
+    fn a_state_after_a_gap_replaces_skipped_deliveries() {
         let mut tally = two();
         for offset in 11..=20 {
             tally.count_delivery(0, b"feed/city", Some(offset), own(1), 2);
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_state_a_session_begins_where_it_is_told_or_where_others_are() {
+    fn without_a_state_a_session_starts_at_the_reply_offset_or_with_others() {
         let mut tally = tally(&["app/a"], 3);
         assert!(tally.note_subscribed(0, 0, Some(7)));
         tally.count_delivery(0, b"app/a", Some(8), own(1), 2);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_are_no_offsets_our_numbers_serve() {
+    fn without_offsets_publication_numbers_are_used() {
         let mut tally = tally(&["app/a", "app/b"], 1);
         assert!(tally.note_subscribed(0, 0, None) && tally.note_subscribed(0, 1, None));
         for number in [1, 2, 4] {

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exactly_the_wanted_share_of_trip_updates_changes_each_round() {
+    fn exactly_the_requested_share_of_trip_updates_changes_each_round() {
         for round in 0..30 {
             let before = generate_bench_trip_updates(500, 3, 0.05, round);
             let after = generate_bench_trip_updates(500, 3, 0.05, round + 1);

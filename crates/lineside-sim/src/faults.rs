@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scripted_fault_lasts_from_its_start_for_its_length() {
+    fn a_scripted_fault_is_active_for_its_duration() {
         let plan = ["city-trips:hang@90s+2m"];
         assert_eq!(
             [0, 89, 90, 209, 210].map(|s| active(&plan, s)),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_overrules_the_script_until_it_follows_again() {
+    fn a_manual_fault_overrides_the_script_until_reset() {
         let faults =
             FaultControl::new(UnixMillis(0), FaultPlan::parse_specs(["city:html@0+1h"]).unwrap());
         let now = UnixMillis(5_000);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_script_is_refused_with_what_is_expected() {
+    fn a_malformed_script_is_refused_with_the_expected_form() {
         let cases = [
             ("", "the colon"),
             ("city-trips", "the colon"),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_has_its_bound() {
+    fn the_number_of_scripted_faults_is_bounded() {
         let many = vec!["city:hang@1+1"; limits::FAULTS_MAX + 1];
         assert!(FaultPlan::parse_specs(many).is_err());
     }

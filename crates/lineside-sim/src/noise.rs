@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_keys_give_the_same_number_and_others_another() {
+    fn equal_keys_give_equal_numbers_and_different_keys_different_ones() {
         assert_eq!(
             unit_share(key_for_purpose(1, "delay")),
             unit_share(key_for_purpose(1, "delay"))
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_fill_their_range_evenly() {
+    fn shares_are_evenly_distributed() {
         let n = 10_000;
         let mean = (0..n).map(|i| unit_share(mix_bits(7, i))).sum::<f64>() / n as f64;
         assert!((mean - 0.5).abs() < 0.02, "mean {mean}");

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn any_start_is_half_past_seven_of_a_working_day() {
+    fn any_start_is_half_past_seven_on_a_working_day() {
         let mut start: Timestamp = "2026-11-20T00:00:00Z".parse().unwrap();
         for _ in 0..500 {
             check(&start.to_string());
@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn a_start_at_half_past_seven_utc_shifts_nothing() {
+    fn a_start_at_half_past_seven_utc_needs_no_shift() {
         let time = check("2026-11-18T07:30:00Z");
         assert_eq!((time.time_zone(), time.shift), ("Etc/UTC", 0));
         assert_eq!(time.city_weekday(0), Weekday::Wednesday);
     }
 
     #[test]
-    fn a_weekend_start_turns_the_week() {
+    fn a_weekend_start_rotates_the_week() {
         let time = check("2026-11-21T14:00:00Z");
         assert_eq!(time.calendar_date(0).weekday(), Weekday::Saturday);
         assert_eq!(time.city_weekday(0), Weekday::Monday);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_later_the_day_and_its_seconds_go_on() {
+    fn the_service_day_advances_with_the_hours() {
         let time = check("2026-11-18T23:55:00Z");
         let later = time.instant_on_day(0, 0.0) + 25.5 * 3_600.0;
         assert_eq!(time.service_day_at(later as i64), 1);

@@ -126,7 +126,7 @@ mod tests {
     use crate::schema;
 
     #[test]
-    fn what_is_beyond_its_bound_goes_first_what_is_oldest() {
+    fn the_oldest_rows_beyond_the_limit_are_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let connection =
             schema::open_or_create(&folder.path().join("lineside.db"), || Ok(())).unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_let_go_of_by_an_index() {
+    fn every_kind_of_row_is_deleted_by_an_index() {
         let folder = tempfile::tempdir().unwrap();
         let connection =
             schema::open_or_create(&folder.path().join("lineside.db"), || Ok(())).unwrap();

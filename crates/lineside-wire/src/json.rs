@@ -44,7 +44,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_string_comes_back(text in any::<String>()) {
+        fn any_string_round_trips(text in any::<String>()) {
             let mut json = BytesMut::new();
             write_string(&text, &mut json);
             prop_assert_eq!(serde_json::from_slice::<String>(&json).expect("JSON"), text);

@@ -34,6 +34,6 @@ fn websocket() {
 }
 
 #[test]
-fn every_fuzz_target_has_its_seeds_and_its_replay() {
+fn every_fuzz_target_has_seeds_and_a_replay() {
     check_that_none_is_forgotten(&CHECKS, "wire");
 }

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn web_pages_are_known() {
+    fn web_pages_are_recognized() {
         assert!(looks_like_html(b"<!DOCTYPE html><html></html>"));
         assert!(looks_like_html(b"\xEF\xBB\xBF\n  <HTML lang=en>"));
         assert!(looks_like_html(b"<!-- portal -->\n<html>"));

@@ -123,7 +123,7 @@ mod tests {
     use crate::Problem;
 
     #[test]
-    fn all_are_counted_and_few_are_named() {
+    fn every_loss_is_counted_and_a_few_are_named() {
         let mut losses = ConversionReport::new();
         for number in 0..1_000 {
             losses.record_dropped("Notice", "GTFS has no notes", Some(&format!("N:{number}")));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_reads_as_json() {
+    fn the_report_serializes_to_json() {
         let mut losses = ConversionReport::new();
         losses.record_dropped("Line", "is \"flexible\"", Some("a:Line:1"));
         assert_eq!(
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_adds_up() {
+    fn merging_adds_the_counts() {
         let mut all = ConversionReport::new();
         for round in 0..4 {
             let mut one = ConversionReport::new();

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_kept_and_all_are_counted() {
+    fn every_problem_is_counted_and_a_bounded_number_is_retained() {
         let mut problems = Problems::new();
         for line in 0..10_000 {
             problems
@@ -282,7 +282,7 @@ mod tests {
 
     #[cfg(feature = "netex")]
     #[test]
-    fn what_is_taken_back_was_never_there() {
+    fn retracted_problems_are_no_longer_counted() {
         let mut problems = Problems::new();
         let wrong = |field: &str| Problem::new("agency.txt", "empty", "is empty").with_field(field);
         for _ in 0..60 {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_of_one_file_are_told_of_it_by_another_name() {
+    fn problems_are_relabeled_with_another_file_name() {
         let mut problems = Problems::new();
         for (file, code) in [("a", "bad"), ("a", "odd"), ("b", "bad")] {
             problems.push(Problem::new(file, code, "is wrong").with_field("x"));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_keeps_the_bounds_and_the_counts() {
+    fn merging_respects_the_bounds_and_adds_the_counts() {
         let mut all = Problems::new();
         for file in 0..30 {
             let mut one = Problems::new();

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_is_not_taken_for_its_json_twin() {
+    fn protobuf_is_not_recognized_as_json() {
         assert!(is_gtfs_rt_json(b"\n {\"header\": {\"gtfs_realtime_version\": \"2.0\"}}"));
         assert!(!is_gtfs_rt_json(b"\x0A\x05\x0A\x032.0"));
         // The length of the header, 123, is the code of a brace.
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn content_shows_the_format() {
+    fn the_format_is_recognized_from_the_content() {
         check(b"", None);
         check(b" \r\n\t", None);
         check(b"\xEF\xBB\xBF", None);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_formats_match() {
+    fn format_names_convert_both_ways() {
         for format in Format::ALL {
             assert_eq!(Format::from_name(format.as_str()), Some(format));
         }
@@ -307,7 +307,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_are_sniffed(body: Vec<u8>) {
+        fn sniffing_any_bytes_does_not_panic(body: Vec<u8>) {
             sniff_format(&body);
             crate::looks_like_html(&body);
         }

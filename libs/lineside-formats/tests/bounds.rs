@@ -38,7 +38,7 @@ const DECODERS: [(&str, Decode); 5] = [
 ];
 
 #[test]
-fn json_of_200_mb_is_refused_unread() {
+fn json_of_200_mb_is_refused_before_parsing() {
     for (name, decode) in DECODERS {
         let error = decode(untouched()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{name}: {error}");

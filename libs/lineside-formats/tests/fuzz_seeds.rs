@@ -77,6 +77,6 @@ fn siri_xml() {
 }
 
 #[test]
-fn every_fuzz_target_has_its_seeds_and_its_replay() {
+fn every_fuzz_target_has_seeds_and_a_replay() {
     check_that_none_is_forgotten(&CHECKS, "formats");
 }

@@ -49,7 +49,7 @@ fn ours(body: &str) -> String {
 }
 
 #[test]
-fn version_one_has_files_by_language() {
+fn version_one_lists_files_by_language() {
     let discovery = read(ONE);
     let expect = [
         (Some("en"), "system_information"),
@@ -80,7 +80,7 @@ fn version_one_has_files_by_language() {
 }
 
 #[test]
-fn version_two_keeps_everything_but_the_addresses() {
+fn version_two_is_rewritten_with_new_urls_only() {
     let discovery = read(TWO);
     assert_eq!(names(&discovery), [(Some("nl"), "gbfs"), (Some("nl"), "station_status")]);
     let expect = TWO
@@ -90,7 +90,7 @@ fn version_two_keeps_everything_but_the_addresses() {
 }
 
 #[test]
-fn version_three_has_no_languages() {
+fn version_three_lists_files_without_languages() {
     let discovery = read(THREE);
     assert_eq!(names(&discovery), [(None, "system_information"), (None, "vehicle_status")]);
     assert!(discovery.find_entry(Some("en"), "system_information").is_none());
@@ -98,7 +98,7 @@ fn version_three_has_no_languages() {
 }
 
 #[test]
-fn a_file_that_is_not_ours_keeps_its_address() {
+fn a_file_without_a_replacement_keeps_its_url() {
     let body = rewrite_discovery(TWO.as_bytes(), &DiscoveryLimits::default(), |entry| {
         (&*entry.name == "gbfs").then(|| "\"quoted\"\n".to_owned())
     });
@@ -123,7 +123,7 @@ fn check(feeds: &str, code: &str, left: &[&str]) {
 }
 
 #[test]
-fn what_is_wrong_with_one_file_is_told_and_the_others_stay() {
+fn a_bad_entry_is_reported_and_the_others_are_kept() {
     let good = r#"{"name":"good","url":"https://a.example/good"}"#;
     let with = |bad: &str| format!("{bad},{good}");
     check(&with(r#"{"name":"a"}"#), "bad_file", &["good"]);
@@ -140,7 +140,7 @@ fn what_is_wrong_with_one_file_is_told_and_the_others_stay() {
 }
 
 #[test]
-fn too_many_files_are_left_out() {
+fn files_beyond_the_limit_are_left_out() {
     let many: Vec<String> =
         (0..1_000).map(|n| format!(r#"{{"name":"f{n}","url":"https://a.example/{n}"}}"#)).collect();
     let body = format!("{{\"data\":{{\"feeds\":[{}]}}}}", many.join(","));
@@ -151,7 +151,7 @@ fn too_many_files_are_left_out() {
 }
 
 #[test]
-fn what_lists_nothing_is_refused() {
+fn a_body_without_a_list_of_files_is_refused() {
     let kind = |body: &str| {
         decode_discovery(body.as_bytes(), &DiscoveryLimits::default()).unwrap_err().kind()
     };
@@ -175,7 +175,7 @@ fn what_lists_nothing_is_refused() {
 }
 
 #[test]
-fn a_depth_that_would_break_a_reader_is_refused() {
+fn deeply_nested_json_is_refused() {
     let deep = format!("{{\"data\":{}", "{\"a\":".repeat(100_000));
     assert!(decode_discovery(deep.as_bytes(), &DiscoveryLimits::default()).is_err());
     let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
@@ -184,13 +184,13 @@ fn a_depth_that_would_break_a_reader_is_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn decoding_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = decode_discovery(&bytes, &DiscoveryLimits::default());
         let _ = rewrite_discovery(&bytes, &DiscoveryLimits::default(), |_| Some("x".to_owned()));
     }
 
     #[test]
-    fn a_file_that_is_cut_anywhere_is_refused(at in 1..ONE.len()) {
+    fn a_truncated_file_is_refused(at in 1..ONE.len()) {
         prop_assert!(decode_discovery(&ONE.as_bytes()[..at], &DiscoveryLimits::default()).is_err());
     }
 }

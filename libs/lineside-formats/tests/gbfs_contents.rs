@@ -29,7 +29,7 @@ fn written(file: &GbfsFile, version: GbfsVersion) -> (Value, Vec<(String, u64)>)
 }
 
 #[test]
-fn stations_of_2_0() {
+fn stations_of_version_2_0_are_read_and_written() {
     let information = json!({ "stations": [{
         "station_id": "s1", "name": "Parking garage A", "lat": 12.345_678, "lon": 45.678_901,
         "rental_methods": ["KEY", "CREDITCARD"], "capacity": 9, "is_virtual_station": true,
@@ -73,7 +73,7 @@ fn stations_of_2_0() {
 }
 
 #[test]
-fn bikes_of_2_0() {
+fn bikes_of_version_2_0_are_read_and_written() {
     let bikes = json!({ "bikes": [
         { "bike_id": "b1", "lat": 12.25, "lon": 56.5, "is_reserved": false, "is_disabled": true },
         { "bike_id": "b2", "lat": 12.5, "lon": 56.75, "is_reserved": true, "is_disabled": false }
@@ -90,7 +90,7 @@ fn bikes_of_2_0() {
 }
 
 #[test]
-fn kinds_and_vehicles_of_2_1() {
+fn vehicle_types_and_vehicles_of_version_2_1_are_read_and_written() {
     let types = json!({ "vehicle_types": [
         { "vehicle_type_id": "abc123", "form_factor": "bicycle", "propulsion_type": "human", "name": "Example Basic Bike" },
         { "vehicle_type_id": "def456", "form_factor": "car", "propulsion_type": "combustion", "name": "Four-door Sedan", "max_range_meters": 523_992 }
@@ -121,7 +121,7 @@ fn kinds_and_vehicles_of_2_1() {
 }
 
 #[test]
-fn stations_by_kinds_of_vehicles_of_2_1() {
+fn station_counts_by_vehicle_type_of_version_2_1_are_read_and_written() {
     let information = json!({ "stations": [{
         "station_id": "s1", "name": "A", "lat": 1.5, "lon": 2.5,
         "vehicle_capacity": { "abc123": 7 }, "is_valet_station": true

@@ -133,7 +133,7 @@ fn in_new_words(content: FileContent) -> FileContent {
 }
 
 #[test]
-fn real_files_hold_what_is_counted_in_them() {
+fn real_files_are_read_and_rewritten_without_loss() {
     for path in support::real_files("gbfs", None) {
         let body = fs::read(&path).unwrap();
         let name = name_of(&path);
@@ -189,7 +189,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_problem_of_the_real_files_is_known() {
+fn real_files_have_only_the_expected_problems() {
     let mut told: Vec<(String, String, String)> = Vec::new();
     for path in support::real_files("gbfs", None) {
         let Some(kind) = FileKind::from_name(name_of(&path)) else { continue };

@@ -39,7 +39,7 @@ fn peak_kib() -> u64 {
 }
 
 #[test]
-fn two_gigabytes_of_one_line_are_a_problem_and_no_memory() {
+fn a_line_of_two_gigabytes_is_skipped_in_bounded_memory() {
     let files = TextFiles::from_sections(
         "
         # agency.txt

@@ -60,7 +60,7 @@ fn sentences(problems: &Problems) -> Vec<String> {
 }
 
 #[test]
-fn a_body_that_is_no_message_is_refused_with_the_reason() {
+fn a_body_that_is_not_a_message_is_refused_with_the_reason() {
     check_refused("", ErrorKind::Empty, "the body is empty");
     check_refused(
         "<!DOCTYPE html><html><body>Wartungsarbeiten</body></html>",
@@ -97,7 +97,7 @@ fn a_body_that_is_no_message_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_body_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_gone() {
+fn a_truncated_message_is_refused() {
     let sentence = "the message is truncated in the middle of a field";
     check_refused(body(b"\x12\x7F\x0A\x01a"), ErrorKind::Truncated, sentence);
     check_refused(body(b"\x12"), ErrorKind::Truncated, sentence);
@@ -105,7 +105,7 @@ fn a_body_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_gon
 }
 
 #[test]
-fn absurd_lengths_are_damage() {
+fn implausible_lengths_are_refused() {
     check_refused(
         body(b"\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7Fabc"),
         ErrorKind::Decode,
@@ -114,7 +114,7 @@ fn absurd_lengths_are_damage() {
 }
 
 #[test]
-fn a_faulty_entity_costs_only_itself() {
+fn a_faulty_entity_is_dropped_alone() {
     check_dropped(b"", "entity line 2, id: a required field is missing");
     check_dropped(
         b"\x0A\x01x\x22\x7F",
@@ -138,7 +138,7 @@ fn a_faulty_entity_costs_only_itself() {
 }
 
 #[test]
-fn a_vehicle_that_is_nowhere_is_dropped() {
+fn a_vehicle_without_a_numeric_position_is_dropped() {
     check_dropped(
         b"\x0A\x01x\x22\x0C\x12\x0A\x0D\0\0\xC0\x7F\x15\0\0\0\0",
         "entity line 2, vehicle.position.latitude: cannot be decoded: not a number: \"x\"",
@@ -150,7 +150,7 @@ fn a_vehicle_that_is_nowhere_is_dropped() {
 }
 
 #[test]
-fn an_entity_that_is_no_message_costs_only_itself() {
+fn an_entity_that_is_not_a_message_is_dropped_alone() {
     let (message, problems) =
         decode_message(body(b"\x10\x01\x12\x03\x0A\x01a"), &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.entity.len(), 1);
@@ -161,7 +161,7 @@ fn an_entity_that_is_no_message_costs_only_itself() {
 }
 
 #[test]
-fn a_header_without_a_version_is_a_problem() {
+fn a_header_without_a_version_is_reported() {
     let (message, problems) =
         decode_message(b"\x0A\x02\x18\x07"[..].into(), &FeedMessageLimits::default()).unwrap();
     assert_eq!(message.header.timestamp, Some(7));
@@ -172,7 +172,7 @@ fn a_header_without_a_version_is_a_problem() {
 }
 
 #[test]
-fn a_header_in_pieces_is_one_header() {
+fn a_header_in_several_parts_is_merged() {
     let pieces = body(b"\x0A\x07\x0A\x031.0\x18\x07");
     let (shallow, _) = decode_shallow(pieces, &FeedMessageLimits::default()).unwrap();
     assert_eq!(shallow.header.gtfs_realtime_version, "1.0");
@@ -180,7 +180,7 @@ fn a_header_in_pieces_is_one_header() {
 }
 
 #[test]
-fn unknown_fields_groups_and_extensions_are_passed_over_and_kept() {
+fn unknown_fields_groups_and_extensions_are_ignored_but_preserved() {
     // Field 1001 of the entity, a group in field 1002, and the undefined field 99.
     let entity = b"\x0A\x01x\xCA\x3E\x03abc\xD3\x3E\x08\x01\xD4\x3E\x98\x06\x05\x22\x00";
     let (shallow, problems) =
@@ -193,14 +193,14 @@ fn unknown_fields_groups_and_extensions_are_passed_over_and_kept() {
 }
 
 #[test]
-fn deep_nesting_ends_in_a_problem_instead_of_a_deep_stack() {
+fn a_deeply_nested_entity_is_dropped_with_a_problem() {
     let mut groups = b"\x0A\x01x".to_vec();
     groups.extend([0xCB_u8, 0x3E].repeat(5_000));
     check_dropped(&groups, "entity line 2: cannot be decoded: groups are nested too deeply");
 }
 
 #[test]
-fn a_differential_message_says_so() {
+fn a_differential_message_is_recognized() {
     let (shallow, problems) = decode_shallow(
         b"\x0A\x07\x0A\x032.0\x10\x01\x12\x05\x0A\x01x\x10\x01"[..].into(),
         &FeedMessageLimits::default(),
@@ -213,7 +213,7 @@ fn a_differential_message_says_so() {
 }
 
 #[test]
-fn values_that_the_schema_does_not_know_are_kept_as_numbers() {
+fn unknown_enum_values_are_preserved_as_numbers() {
     // trip.schedule_relationship = 77
     let body = with_entity(b"\x0A\x01x\x1A\x04\x0A\x02\x20\x4D");
     let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();
@@ -226,7 +226,7 @@ fn values_that_the_schema_does_not_know_are_kept_as_numbers() {
 }
 
 #[test]
-fn limits_are_kept() {
+fn the_limits_of_body_entities_and_entity_size_are_enforced() {
     let limits = FeedMessageLimits {
         body_bytes: 100,
         entity_bytes: 10,
@@ -258,7 +258,7 @@ fn trips_of_calls(n_trips: usize, n_calls: usize, call: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
+fn a_message_of_many_empty_calls_exceeds_the_memory_limit() {
     let empty = encode_feed(&header(), trips_of_calls(300, 32_000, b"\x12\x00"));
     assert!(empty.len() < FeedMessageLimits::default().body_bytes);
     let words = "the records of the message need more than 536870912 bytes of memory";
@@ -287,7 +287,7 @@ fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
 }
 
 #[test]
-fn a_message_of_a_whole_country_is_within_the_limits() {
+fn a_country_sized_message_is_within_the_limits() {
     // A sequence number, both events with a delay and a time, and a stop.
     let event = b"\x08\x9E\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01\x10\x80\xE2\xCF\xAA\x06";
     let stop = b"\x22\x14NSR:StopPlace:123456";
@@ -307,7 +307,7 @@ fn a_message_of_a_whole_country_is_within_the_limits() {
 }
 
 #[test]
-fn a_trip_with_500_calls_that_say_everything_is_within_the_limits() {
+fn a_trip_with_500_fully_populated_calls_is_within_the_limits() {
     let event = proto::trip_update::StopTimeEvent {
         delay: Some(-30),
         time: Some(1_700_000_000),
@@ -340,7 +340,7 @@ fn a_trip_with_500_calls_that_say_everything_is_within_the_limits() {
 }
 
 #[test]
-fn json_that_is_no_message_is_refused_with_the_reason() {
+fn json_that_is_not_a_message_is_refused_with_the_reason() {
     check_json_refused("", ErrorKind::Empty, "the body is empty");
     check_json_refused("<html></html>", ErrorKind::Html, "a web page");
     check_json_refused("{}", ErrorKind::Decode, "no feed header");
@@ -356,7 +356,7 @@ fn json_that_is_no_message_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_faulty_json_entity_costs_only_itself() {
+fn a_faulty_json_entity_is_dropped_alone() {
     check_json_dropped("7", "entity line 2: cannot be decoded: the entity is not an object");
     check_json_dropped("{}", "entity line 2, id: a required field is missing");
     check_json_dropped(

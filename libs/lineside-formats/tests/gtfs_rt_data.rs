@@ -42,7 +42,7 @@ fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
 }
 
 #[test]
-fn real_messages_mean_what_prost_says_they_mean() {
+fn real_messages_decode_as_with_prost() {
     let (mut n_entities, mut n_refused) = (0, 0);
     let paths = real_files("gtfs-rt", Some("pb"));
     for path in &paths {
@@ -66,7 +66,7 @@ fn real_messages_mean_what_prost_says_they_mean() {
 }
 
 #[test]
-fn real_json_twins_mean_what_their_protobuf_says() {
+fn real_json_messages_equal_their_protobuf_counterparts() {
     for path in real_files("gtfs-rt", Some("json")) {
         let (message, problems) =
             match decode_json(&fs::read(&path).unwrap(), &FeedMessageLimits::default()) {

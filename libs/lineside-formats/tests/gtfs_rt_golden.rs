@@ -65,12 +65,12 @@ fn detours() {
 }
 
 #[test]
-fn the_spellings_of_other_libraries_mean_the_same() {
+fn spellings_of_other_libraries_are_read_alike() {
     assert_eq!(read(&golden("other_spellings.json")), read(&golden("vehicle_positions.json")));
 }
 
 #[test]
-fn fields_are_written_in_the_order_of_the_schema_and_absent_ones_not_at_all() {
+fn fields_are_written_in_schema_order_and_absent_ones_are_omitted() {
     let message = read(&golden("vehicle_positions.json"));
     let mut text = Vec::new();
     write_json(&mut text, &message.header, &message.entity[1..]).unwrap();

@@ -138,7 +138,7 @@ fn as_protobuf_maps(json: Json) -> Json {
 
 proptest! {
     #[test]
-    fn what_was_encoded_is_decoded(seed: u64) {
+    fn encoded_messages_round_trip(seed: u64) {
         let (original, bytes) = random_bytes(seed);
         let message = sound(bytes.clone());
         prop_assert_eq!(&message, &proto::FeedMessage::decode(bytes).unwrap());
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn the_shallow_look_sees_what_is_there(seed: u64) {
+    fn shallow_decoding_matches_full_decoding(seed: u64) {
         let (_, bytes) = random_bytes(seed);
         let message = sound(bytes.clone());
         let (shallow, _) = decode_shallow(bytes.clone(), &FeedMessageLimits::default()).unwrap();
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn the_json_twin_says_the_same(seed: u64) {
+    fn messages_round_trip_as_json(seed: u64) {
         let (_, bytes) = random_bytes(seed);
         let message = sound(bytes);
         let text = twin(&message);
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn a_message_cut_anywhere_is_refused_or_shorter(seed: u64) {
+    fn a_truncated_message_is_refused_or_a_prefix(seed: u64) {
         let (_, bytes) = random_bytes(seed);
         let (whole, _) = decode_shallow(bytes.clone(), &FeedMessageLimits::default()).unwrap();
         for end in 0..bytes.len() {
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn json_cut_anywhere_is_refused(seed: u64) {
+    fn truncated_json_is_refused(seed: u64) {
         let (_, bytes) = random_bytes(seed);
         let text = twin(&sound(bytes));
         for end in 0..text.len() {
@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_message_is_refused_or_has_problems_but_never_ends_us(
+    fn decoding_a_damaged_message_does_not_panic(
         seed: u64,
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3), 1..8),
     ) {
@@ -231,12 +231,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken(body: Vec<u8>) {
+    fn decoding_any_bytes_does_not_panic(body: Vec<u8>) {
         take_everything(&body);
     }
 
     #[test]
-    fn any_entity_is_taken(entities: Vec<Vec<u8>>) {
+    fn every_entity_is_decoded_or_reported(entities: Vec<Vec<u8>>) {
         let header = proto::FeedHeader::default();
         let body = encode_feed(&header, &entities);
         let (message, problems) = decode_message(body, &FeedMessageLimits::default()).unwrap();

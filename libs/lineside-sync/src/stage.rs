@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_ends_where_it_began_also_after_a_panic() {
+    fn leaving_a_stage_restores_the_outer_stage_even_after_a_panic() {
         let outer = enter_stage(WorkStage::Http);
         let fell = panic::catch_unwind(|| {
             let _inner = enter_stage(WorkStage::Handshake);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_at_its_stage_only_while_it_is_polled() {
+    fn a_task_is_in_its_stage_only_while_polled() {
         let mut polls = 0;
         let mut work = pin!(run_in_stage(
             WorkStage::Fetch,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_are_numbered_as_they_stand_and_named_apart() {
+    fn stages_have_consecutive_numbers_and_unique_names() {
         for (number, stage) in WorkStage::ALL.into_iter().enumerate() {
             assert_eq!(stage as usize, number);
             assert_eq!(WorkStage::from_number(number as u8), stage);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_has_its_own() {
+    fn each_thread_has_its_own_stage() {
         let _entered = enter_stage(WorkStage::Deliver);
         std::thread::scope(|scope| {
             scope.spawn(|| assert_eq!(current_stage(), WorkStage::Other));

@@ -32,7 +32,7 @@ fn a_count_is_exact_after_its_threads_have_ended() {
 }
 
 #[test]
-fn a_count_never_goes_back_while_threads_come_and_go() {
+fn a_count_never_decreases_while_threads_start_and_end() {
     let generations = if cfg!(miri) { 3 } else { 100 };
     let counter = Counter::new();
     let is_done = AtomicBool::new(false);
@@ -58,7 +58,7 @@ fn a_count_never_goes_back_while_threads_come_and_go() {
 }
 
 #[test]
-fn every_thread_that_counted_before_a_read_is_in_it() {
+fn a_read_includes_every_ended_thread() {
     let counter = Counter::new();
     for n in 1..=if cfg!(miri) { 5 } else { 200 } {
         thread::spawn({
@@ -88,7 +88,7 @@ impl Drop for LastWords {
 }
 
 #[test]
-fn what_a_threads_destructors_count_is_counted() {
+fn counts_from_thread_local_destructors_are_included() {
     for counts_first in [true, false] {
         let counter = Counter::new();
         let ours = counter.clone();
@@ -111,7 +111,7 @@ fn what_a_threads_destructors_count_is_counted() {
 }
 
 #[test]
-fn a_counter_begins_at_zero_where_another_was() {
+fn a_counter_in_a_reused_slot_starts_at_zero() {
     for _ in 0..3 {
         let counters: Vec<_> = (0..100).map(|_| Counter::new()).collect();
         for (n, counter) in counters.iter().enumerate() {
@@ -124,7 +124,7 @@ fn a_counter_begins_at_zero_where_another_was() {
 }
 
 #[test]
-fn a_count_wraps_after_the_greatest() {
+fn a_count_wraps_after_the_largest_value() {
     let counter = Counter::new();
     counter.add(u64::MAX);
     counter.add(3);
@@ -132,7 +132,7 @@ fn a_count_wraps_after_the_greatest() {
 }
 
 #[test]
-fn a_gauge_is_exact_when_all_has_happened() {
+fn a_gauge_is_exact_after_its_threads_have_ended() {
     let (threads, times) = if cfg!(miri) { (2, 10) } else { (8, 1_000) };
     let gauge = Gauge::new();
     thread::scope(|scope| {
@@ -151,7 +151,7 @@ fn a_gauge_is_exact_when_all_has_happened() {
 }
 
 #[test]
-fn handles_say_what_they_hold() {
+fn handles_print_their_value() {
     let (counter, gauge) = (Counter::new(), Gauge::new());
     counter.add(7);
     gauge.subtract(7);
@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 128 }))]
 
     #[test]
-    fn counters_are_plain_numbers(steps in prop::collection::vec(step(), 0..60)) {
+    fn counters_behave_like_plain_numbers(steps in prop::collection::vec(step(), 0..60)) {
         let mut counters: Vec<_> = (0..5).map(|_| Counter::new()).collect();
         let mut numbers = [0_u64; 5];
         for step in steps {

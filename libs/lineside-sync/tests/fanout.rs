@@ -78,7 +78,7 @@ impl<L: TopicListener> FanoutTopic for News<L> {
 }
 
 #[test]
-fn a_listener_of_many_topics_is_told_once_a_batch() {
+fn a_listener_of_many_topics_is_signaled_once_per_batch() {
     let bell = Arc::new(Bell::default());
     let signal = Signal::new(1, bell.clone());
     let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
@@ -100,7 +100,7 @@ fn a_listener_of_many_topics_is_told_once_a_batch() {
 }
 
 #[test]
-fn a_partition_is_told_which_of_its_topics_have_news() {
+fn a_partition_receives_the_list_of_its_changed_topics() {
     let bell = Arc::new(Bell::default());
     let mut ready = ReadyTopics::new(1, bell.clone());
     let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
@@ -129,7 +129,7 @@ fn a_partition_is_told_which_of_its_topics_have_news() {
 }
 
 #[test]
-fn a_kind_without_topics_is_passed_over() {
+fn a_kind_without_topics_has_no_interest() {
     let interest = TopicInterest::<2>::new();
     interest.enter_topic(1, || {
         assert!(interest.has_topics(1), "the topic is counted before it can be found")
@@ -142,7 +142,7 @@ fn a_kind_without_topics_is_passed_over() {
 }
 
 #[test]
-fn what_has_been_reached_rises_and_starts_again_with_a_new_life() {
+fn the_reached_position_rises_and_restarts_with_a_new_epoch() {
     let reached = ReachedPosition::new();
     assert_eq!(reached.read_position(), (0, 0));
     reached.raise_to(7, 5);
@@ -158,7 +158,7 @@ proptest! {
     /// Compares the listeners with a sorted list: the listeners of each topic, and those signaled that have not looked
     /// yet.
     #[test]
-    fn listeners_are_told_in_order_and_each_once(
+    fn listeners_are_signaled_in_order_and_once_each(
         steps in proptest::collection::vec((0..4_u8, 0..5_u64, 0..3_usize), 1..100),
     ) {
         let bells: Vec<Arc<Bell>> = (0..5).map(|_| Arc::default()).collect();
@@ -261,7 +261,7 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
 }
 
 #[test]
-fn rows_of_every_partition_get_every_revision() {
+fn every_partition_receives_every_revision() {
     let topics: Vec<Arc<News<Placed>>> = (0..TOPICS).map(|_| News::new()).collect();
     let (started, topics) = (&AtomicU64::new(0), &topics);
     thread::scope(|scope| {

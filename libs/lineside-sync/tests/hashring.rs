@@ -23,7 +23,7 @@ fn keys(n: usize) -> impl Iterator<Item = String> {
 
 /// The wire contract: a change here splits the ownership of a running cluster.
 #[test]
-fn keys_are_where_the_contract_puts_them() {
+fn owners_of_keys_match_the_wire_contract() {
     let ring = ring(&[("node-a", 1), ("node-b", 1), ("node-c", 2), ("node-d", 1)]);
     let long = "lineside ".repeat(40);
     let expected = [
@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
 
     #[test]
-    fn the_owner_is_who_the_rule_names(members in members(), keys in prop::collection::vec(".{0,12}", 1..8)) {
+    fn the_owner_follows_the_documented_rule(members in members(), keys in prop::collection::vec(".{0,12}", 1..8)) {
         let ring = build(&members);
         for key in keys {
             let expected = owner_by_the_rule(&members, key.as_bytes());
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_comes_takes_keys_only_for_itself(members in members(), name in "[A-Z]{1,4}", weight in 1u16..4) {
+    fn a_new_member_takes_keys_only_for_itself(members in members(), name in "[A-Z]{1,4}", weight in 1u16..4) {
         let before = build(&members);
         let mut more = members;
         more.insert(name.clone(), weight);
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_whoever_goes_fall_to_the_next_owner(members in members(), pick in any::<prop::sample::Index>()) {
+    fn keys_of_a_removed_member_move_to_the_next_owner(members in members(), pick in any::<prop::sample::Index>()) {
         let before = build(&members);
         let mut fewer = members;
         let gone = fewer.keys().nth(pick.index(fewer.len())).unwrap().clone();
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn owners_are_all_members_with_weight_each_once(members in members(), key in ".{0,12}") {
+    fn owners_are_all_members_with_weight_once_each(members in members(), key in ".{0,12}") {
         let ring = build(&members);
         let mut owners: Vec<_> = ring.owners_in_order(key.as_bytes()).collect();
         owners.sort_unstable();
@@ -143,7 +143,7 @@ fn the_order_of_the_members_does_not_matter() {
 }
 
 #[test]
-fn a_member_moves_about_its_share_when_it_comes() {
+fn a_new_member_takes_about_its_share_of_keys() {
     let names: Vec<_> = (0..10).map(|n| format!("node-{n}")).collect();
     let members = |n: usize| names.iter().take(n).map(|name| RingMember::new(name, 1));
     let (nine, ten) = (HashRing::new(members(9)).unwrap(), HashRing::new(members(10)).unwrap());
@@ -164,7 +164,7 @@ fn a_member_moves_about_its_share_when_it_comes() {
 }
 
 #[test]
-fn shares_follow_the_weights() {
+fn shares_are_proportional_to_the_weights() {
     let unit = if cfg!(miri) { 1 } else { 4 };
     let ring = ring(&[("one", unit), ("two", 2 * unit), ("none", 0), ("four", 4 * unit)]);
     for (name, fair) in [("one", 1.0 / 7.0), ("two", 2.0 / 7.0), ("none", 0.0), ("four", 4.0 / 7.0)]
@@ -180,21 +180,21 @@ fn shares_follow_the_weights() {
 }
 
 #[test]
-fn without_weight_nobody_owns() {
+fn members_without_weight_own_nothing() {
     assert_eq!(ring(&[]).find_owner(b"key"), None);
     assert_eq!(ring(&[("a", 0)]).find_owner(b"key"), None);
     assert_eq!(ring(&[("a", 0)]).owners_in_order(b"key").count(), 0);
 }
 
 #[test]
-fn alone_one_owns_everything() {
+fn a_single_member_owns_everything() {
     let ring = ring(&[("a", 1)]);
     assert!(keys(100).all(|key| ring.find_owner(key.as_bytes()) == Some("a")));
     assert!((ring.owned_share("a") - 1.0).abs() < 1e-9);
 }
 
 #[test]
-fn members_that_make_no_ring_are_refused() {
+fn invalid_members_are_refused() {
     let twice = HashRing::new([RingMember::new("a", 1), RingMember::new("a", 2)]).unwrap_err();
     assert_eq!(twice.to_string(), "two members have the name \"a\"");
     let n_members = POINTS_MAX / (u16::MAX as usize * POINTS_PER_WEIGHT as usize) + 1;

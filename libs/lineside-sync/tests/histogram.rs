@@ -47,7 +47,7 @@ fn check<const PRECISION: u32>(snapshot: &HistogramSnapshot<PRECISION>, values: 
 }
 
 #[test]
-fn a_histogram_is_exact_in_number_after_its_threads_have_ended() {
+fn the_count_is_exact_after_its_threads_have_ended() {
     let histogram = Histogram::<USUAL>::with_precision();
     thread::scope(|scope| {
         for n in 0..THREADS {
@@ -69,7 +69,7 @@ fn a_histogram_is_exact_in_number_after_its_threads_have_ended() {
 }
 
 #[test]
-fn snapshots_hold_together_while_threads_come_and_go() {
+fn snapshots_are_consistent_while_threads_start_and_end() {
     let histogram = Histogram::<USUAL>::with_precision();
     let generations = if cfg!(miri) { 2 } else { 50 };
     thread::scope(|scope| {
@@ -95,7 +95,7 @@ fn snapshots_hold_together_while_threads_come_and_go() {
 }
 
 #[test]
-fn nothing_recorded_has_no_quantiles() {
+fn an_empty_histogram_has_no_quantiles() {
     let snapshot = Histogram::new().snapshot();
     check(&snapshot, &[]);
     assert_eq!((snapshot.quantile(0.5), snapshot.mean()), (None, None));
@@ -103,7 +103,7 @@ fn nothing_recorded_has_no_quantiles() {
 }
 
 #[test]
-fn a_new_histogram_is_empty_where_another_was() {
+fn a_histogram_in_a_reused_area_is_empty() {
     const PRECISION: u32 = if cfg!(miri) { 0 } else { 3 };
     let rounds = if cfg!(miri) { 2 } else { 3 };
     for _ in 0..rounds {
@@ -120,7 +120,7 @@ fn a_new_histogram_is_empty_where_another_was() {
 }
 
 #[test]
-fn a_duration_counts_in_nanoseconds() {
+fn a_duration_is_recorded_in_nanoseconds() {
     let histogram = Histogram::new();
     histogram.record_duration(Duration::from_micros(3));
     histogram.local_handle().record_duration(Duration::MAX);
@@ -129,7 +129,7 @@ fn a_duration_counts_in_nanoseconds() {
 }
 
 #[test]
-fn cumulative_buckets_count_what_ends_below_their_bound() {
+fn cumulative_buckets_count_values_up_to_their_bound() {
     let histogram = Histogram::new();
     for value in [1, 10, 11, 1_000_000, 2_000_000] {
         histogram.record(value);
@@ -143,7 +143,7 @@ fn cumulative_buckets_count_what_ends_below_their_bound() {
 }
 
 #[test]
-fn exponential_buckets_are_runs_and_differences() {
+fn exponential_buckets_are_encoded_as_spans_and_deltas() {
     let histogram = Histogram::new();
     for value in [0, 1, 1, 2, 3, 64] {
         histogram.record(value);
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_is_the_union(one in values(), other in values()) {
+    fn merging_equals_recording_all_values(one in values(), other in values()) {
         let mut merged = recorded::<USUAL>(&one);
         merged.merge_values(&recorded(&other));
         let both = [one, other].concat();
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn exponential_buckets_hold_each_value_once_and_within_the_promised_error(
+    fn exponential_buckets_are_within_the_promised_error(
         values in values(),
         schema in -4..=8_i32,
     ) {
@@ -232,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn a_value_is_in_its_exponential_bucket_or_the_next_where_those_are_wider_than_ours(
+    fn a_value_is_in_its_exponential_bucket_or_the_next_if_wider(
         value in 1..u64::MAX,
         schema in -4..=WIDER_THAN_USUAL,
     ) {
@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn cumulative_buckets_rise_to_the_count(values in values(), mut bounds in values()) {
+    fn cumulative_buckets_rise_to_the_total_count(values in values(), mut bounds in values()) {
         bounds.sort_unstable();
         bounds.push(u64::MAX);
         let snapshot = recorded::<USUAL>(&values);

@@ -149,7 +149,7 @@ proptest! {
     })]
 
     #[test]
-    fn it_receives_what_a_queue_per_sender_holds(
+    fn a_mailbox_behaves_like_one_queue_per_sender(
         credits in 1..6_usize,
         steps in prop::collection::vec(step(), 0..80),
     ) {
@@ -204,13 +204,13 @@ fn many_senders_are_received_in_order_and_completely() {
 }
 
 #[test]
-fn order_survives_slots_that_come_and_go() {
+fn order_is_preserved_while_slots_open_and_close() {
     let n_changes = stress(NERVOUS, if cfg!(miri) { 3 } else { 8 }, Receiver::recv);
     assert!(cfg!(miri) || n_changes > 0, "the slots never opened");
 }
 
 #[test]
-fn a_task_receives_what_threads_send() {
+fn a_task_receives_messages_of_threads() {
     stress(NERVOUS, 4, |receiver| futures_executor::block_on(receiver.recv_async()));
 }
 
@@ -230,7 +230,7 @@ fn a_full_queue_refuses_at_once() {
 }
 
 #[test]
-fn a_wait_ends_with_its_time() {
+fn a_receive_with_a_timeout_ends_in_time() {
     let (sender, mut receiver) = mailbox::new::<u8>(MailboxOptions::default());
     let brief = Duration::from_millis(2);
     assert_eq!(receiver.recv_timeout(brief), Err(RecvTimeoutError::Timeout));
@@ -267,7 +267,7 @@ fn a_sleeper_is_woken_once() {
 }
 
 #[test]
-fn a_receive_that_is_given_up_loses_nothing() {
+fn a_cancelled_receive_loses_nothing() {
     let (sender, mut receiver) = mailbox::new(MailboxOptions::default());
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
@@ -281,7 +281,7 @@ fn a_receive_that_is_given_up_loses_nothing() {
 }
 
 #[test]
-fn a_receiver_that_goes_drops_what_nobody_received() {
+fn dropping_the_receiver_drops_pending_messages() {
     let message = Arc::new(());
     let (sender, mut receiver) = mailbox::new(MailboxOptions::default());
     (0..4).for_each(|_| sender.try_send(Arc::clone(&message)).unwrap());

@@ -65,7 +65,7 @@ fn offsets_need_not_be_consecutive_but_must_rise() {
 }
 
 #[test]
-fn a_full_ring_overwrites_its_oldest() {
+fn a_full_ring_overwrites_its_oldest_entry() {
     let mut ring = Ring::new(0);
     for offset in 1..=5 {
         ring.start_batch();
@@ -76,7 +76,7 @@ fn a_full_ring_overwrites_its_oldest() {
 }
 
 #[test]
-fn bytes_and_age_bound_it_too() {
+fn a_ring_is_bounded_by_bytes_and_age() {
     let mut ring = Ring::new(0);
     for offset in 1..=5 {
         ring.start_batch();
@@ -94,7 +94,7 @@ fn bytes_and_age_bound_it_too() {
 }
 
 #[test]
-fn the_last_batch_is_kept_whole() {
+fn the_last_batch_is_retained_completely() {
     let mut ring = Ring::new(0);
     let tight = RingBounds { entries: 2, bytes: 1, ..RingBounds::NONE };
     ring.start_batch();
@@ -110,7 +110,7 @@ fn the_last_batch_is_kept_whole() {
 }
 
 #[test]
-fn after_a_restatement_readers_need_the_state_but_have_lost_nothing() {
+fn a_restatement_requires_the_state_but_loses_no_entries() {
     let mut ring = Ring::new(0);
     push(&mut ring, 3, RingBounds::NONE);
     ring.restate_up_to(7);
@@ -125,7 +125,7 @@ fn after_a_restatement_readers_need_the_state_but_have_lost_nothing() {
 }
 
 #[test]
-fn a_new_life_covers_nothing_of_the_old() {
+fn a_restarted_ring_covers_no_earlier_position() {
     let mut ring = Ring::new(0);
     let mut cursor = RingCursor::at_offset(0);
     push(&mut ring, 3, RingBounds::NONE);
@@ -139,7 +139,7 @@ fn a_new_life_covers_nothing_of_the_old() {
 }
 
 #[test]
-fn a_reader_may_take_a_part_and_come_back() {
+fn a_reader_may_read_in_parts() {
     let log = SharedRing::new(Ring::new(0));
     for _ in 0..5 {
         log.append_next(Arc::new([0_u8; 1]), RingBounds::NONE);
@@ -172,7 +172,7 @@ impl Drop for Tells {
 }
 
 #[test]
-fn what_is_overwritten_is_dropped_once_and_without_the_lock() {
+fn overwritten_entries_are_dropped_once_and_outside_the_lock() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let log: Arc<SharedRing<Ring<Tells>>> = Arc::new(SharedRing::new(Ring::new(0)));
     let item = || Arc::new(Tells(dropped.clone(), Arc::downgrade(&log)));
@@ -239,7 +239,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 512 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn readers_are_given_what_is_kept_and_told_what_is_not(
+    fn readers_receive_retained_entries_and_the_count_of_missed_ones(
         steps in proptest::collection::vec(step(), 1..120),
         entries in 1..12_usize,
         slots in prop_oneof![Just(SLOTS_MIN), 1..40_usize],
@@ -356,7 +356,7 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
 }
 
 #[test]
-fn a_ring_grows_from_few_slots_and_back() {
+fn a_ring_grows_and_shrinks_with_its_entries() {
     let mut ring: Ring<[u8; 8]> = Ring::new(0);
     assert!(ring.slot_count() <= 2 * SLOTS_MIN, "an empty ring has {} slots", ring.slot_count());
     (0..1_000).for_each(|_| {

@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 512 }))]
 
     #[test]
-    fn it_gives_what_a_plain_count_would(steps in steps()) {
+    fn a_semaphore_behaves_like_a_plain_counter(steps in steps()) {
         let semaphore = Arc::new(Semaphore::new(3));
         let (mut borrowed, mut owned) = (Vec::new(), Vec::new());
         let (mut limit, mut refused) = (3, 0);
@@ -91,7 +91,7 @@ fn many_threads_never_exceed_the_limit_and_lose_no_permit() {
 }
 
 #[test]
-fn an_owned_permit_can_be_given_back_anywhere() {
+fn an_owned_permit_can_be_dropped_in_any_thread() {
     let semaphore = Arc::new(Semaphore::new(1));
     let permit = semaphore.try_acquire_owned().expect("one permit is left");
     thread::spawn(move || drop(permit)).join().expect("any thread may drop a permit");
@@ -105,14 +105,14 @@ fn an_owned_permit_is_one_pointer() {
 }
 
 #[test]
-fn a_limit_of_zero_refuses_everybody() {
+fn a_limit_of_zero_refuses_every_request() {
     let semaphore = Semaphore::new(0);
     assert!(semaphore.try_acquire().is_none());
     assert_eq!((semaphore.permits_held(), semaphore.refused_count()), (0, 1));
 }
 
 #[test]
-fn the_largest_limit_is_a_limit() {
+fn the_largest_limit_is_accepted() {
     let semaphore = Semaphore::new(u32::MAX);
     let permits = [semaphore.try_acquire(), semaphore.try_acquire()];
     assert!(permits.iter().all(Option::is_some));

@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 512 }))]
 
     #[test]
-    fn it_holds_what_a_plain_map_would(steps in steps()) {
+    fn a_cache_behaves_like_a_plain_map(steps in steps()) {
         const AGE: u64 = 6;
         let limits = CacheLimits { entries: 4, weight: 20, age: Some(Duration::from_secs(AGE)) };
         let table: LoadingCache<u8, usize, ()> = LoadingCache::new(limits, |_, weight| *weight);
@@ -121,7 +121,7 @@ proptest! {
 }
 
 #[test]
-fn sixty_four_who_miss_one_key_load_it_once() {
+fn concurrent_callers_load_a_missing_key_once() {
     const ASKERS: usize = if cfg!(miri) { 4 } else { 64 };
     let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let (loads, start) = (AtomicU32::new(0), Barrier::new(ASKERS));
@@ -146,7 +146,7 @@ fn sixty_four_who_miss_one_key_load_it_once() {
 }
 
 #[test]
-fn loads_of_different_keys_do_not_wait_for_each_other() {
+fn loads_of_different_keys_are_independent() {
     let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let mut stuck = Box::pin(table.load(1, pending));
     assert!(stuck.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -154,7 +154,7 @@ fn loads_of_different_keys_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn a_canceled_load_is_taken_over_by_whoever_waits() {
+fn a_waiting_caller_takes_over_a_cancelled_load() {
     let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let mut canceled = Box::pin(table.load(7, pending));
     assert!(canceled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -166,7 +166,7 @@ fn a_canceled_load_is_taken_over_by_whoever_waits() {
 }
 
 #[test]
-fn a_failure_is_told_to_all_who_wait_and_not_kept() {
+fn a_failure_is_returned_to_all_waiting_callers_and_not_cached() {
     let table: LoadingCache<u32, u32, &str> = LoadingCache::new(ROOMY, |_, _| 1);
     let mut turns = 0;
     let fails = async || {
@@ -188,7 +188,7 @@ fn a_failure_is_told_to_all_who_wait_and_not_kept() {
 }
 
 #[test]
-fn what_is_inserted_wins_over_a_load_that_began_before() {
+fn an_insertion_wins_over_an_earlier_load() {
     let table: LoadingCache<u32, u32> = LoadingCache::new(ROOMY, |_, _| 1);
     let loaded = table.load_blocking(7, || {
         table.insert(7, 2);
@@ -200,7 +200,7 @@ fn what_is_inserted_wins_over_a_load_that_began_before() {
 }
 
 #[test]
-fn what_is_heavier_than_everything_may_be_is_told_and_not_kept() {
+fn a_value_above_the_total_weight_is_returned_and_not_cached() {
     let limits = CacheLimits { weight: 10, ..ROOMY };
     let table: LoadingCache<u32, usize> = LoadingCache::new(limits, |_, weight| *weight);
     table.insert(1, 4);
@@ -209,7 +209,7 @@ fn what_is_heavier_than_everything_may_be_is_told_and_not_kept() {
 }
 
 #[test]
-fn an_entry_lives_its_age_and_two_sweeps_at_most() {
+fn an_entry_expires_within_its_age_and_two_sweeps() {
     let seconds = Duration::from_secs;
     let limits = CacheLimits { age: Some(seconds(60)), ..ROOMY };
     let table: LoadingCache<u32, u32> = LoadingCache::new(limits, |_, _| 1);
@@ -230,7 +230,7 @@ fn an_entry_lives_its_age_and_two_sweeps_at_most() {
 struct Checked([u64; 64]);
 
 #[test]
-fn readers_beside_a_writer_see_whole_values_that_never_go_back() {
+fn concurrent_readers_see_complete_and_increasing_values() {
     let n_swaps = if cfg!(miri) { 20 } else { 20_000 };
     let table: LoadingCache<&str, Arc<Checked>> = LoadingCache::new(ROOMY, |_, _| 1);
     table.insert("hot", Arc::new(Checked([0; 64])));
@@ -258,7 +258,7 @@ fn readers_beside_a_writer_see_whole_values_that_never_go_back() {
 }
 
 #[test]
-fn loads_insertions_and_removals_at_once_leave_the_books_right() {
+fn concurrent_operations_leave_count_and_weight_exact() {
     let (n_threads, n_steps) = if cfg!(miri) { (3, 20) } else { (8, 20_000) };
     let limits = CacheLimits { entries: 8, weight: 40, age: Some(Duration::ZERO) };
     let table: LoadingCache<u8, usize> = LoadingCache::new(limits, |_, weight| *weight);
@@ -287,7 +287,7 @@ fn loads_insertions_and_removals_at_once_leave_the_books_right() {
 }
 
 #[test]
-fn a_load_can_be_sent() {
+fn a_load_is_send() {
     fn is_send<T: Send>(_: &T) {}
     let table: LoadingCache<Arc<str>, Arc<str>, Arc<str>> = LoadingCache::new(ROOMY, |_, _| 1);
     is_send(&table.load("key".into(), async || Ok("value".into())));

@@ -30,7 +30,7 @@ fn zip(files: &[(&str, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn files_in_a_sub_directory_are_named_and_not_read() {
+fn files_in_a_subdirectory_are_reported_and_not_read() {
     let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("readme.txt", "hello")]);
     let source = ZipSource::new(&nested, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
@@ -43,7 +43,7 @@ fn files_in_a_sub_directory_are_named_and_not_read() {
 }
 
 #[test]
-fn messages_are_held_against_a_schedule_in_a_folder_too() {
+fn messages_are_checked_against_a_schedule_in_a_folder() {
     let trips = "trip_id,route_id,service_id\nT1,R,S\n";
     let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("feed/trips.txt", trips)]);
     let read = |bytes: &[u8]| {
@@ -61,7 +61,7 @@ fn messages_are_held_against_a_schedule_in_a_folder_too() {
 }
 
 #[test]
-fn paths_with_backslashes_are_in_a_folder_for_all() {
+fn backslashes_in_paths_are_folder_separators() {
     let nested = zip(&[(r"feed\stops.txt", "stop_id\nS1\n"), (r"feed\trips.txt", "trip_id\nT1\n")]);
     let source = ZipSource::new(&nested, &DatasetLimits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
@@ -72,7 +72,7 @@ fn paths_with_backslashes_are_in_a_folder_for_all() {
 }
 
 #[test]
-fn messages_are_held_against_files_whatever_their_case() {
+fn messages_are_checked_against_files_of_any_case() {
     let trips = "trip_id,route_id,service_id\nT1,R,S\n";
     let has = |files: &[(&str, &str)]| {
         let bytes = zip(files);
@@ -88,14 +88,14 @@ fn messages_are_held_against_files_whatever_their_case() {
 }
 
 #[test]
-fn what_is_no_archive_is_refused() {
+fn a_body_that_is_not_an_archive_is_refused() {
     for bytes in [&b""[..], b"stop_id\nS1\n", b"<html>", b"PK\x03\x04 and then nothing"] {
         assert!(ZipSource::new(bytes, &DatasetLimits::default()).is_err());
     }
 }
 
 #[test]
-fn a_quote_that_never_ends_is_said() {
+fn an_unclosed_quote_is_reported() {
     let row = format!("S1,\"{}\n", "x".repeat(2 << 20));
     let source = TextSource::default().with_file("stops.txt", format!("stop_id,stop_name\n{row}"));
     assert_eq!(total(&source, "csv_parsing_failed"), 1);
@@ -122,7 +122,7 @@ fn blocks(n: usize, with_small: bool) -> TextSource {
 }
 
 #[test]
-fn a_block_used_for_everything_says_so_and_hides_no_other() {
+fn an_oversized_block_is_reported_and_hides_no_other() {
     let code = "block_trips_with_overlapping_stop_times";
     let counted = |n: usize, with_small: bool| {
         let mut notices = Notices::new(3);
@@ -138,7 +138,7 @@ fn a_block_used_for_everything_says_so_and_hides_no_other() {
 }
 
 #[test]
-fn a_million_findings_are_counted_and_few_are_kept() {
+fn many_findings_are_counted_and_a_few_are_sampled() {
     let rows: String = (0..100_000).map(|n| format!("T{n},x,y,z,w\n")).collect();
     let header = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n";
     let source = TextSource::default().with_file("stop_times.txt", format!("{header}{rows}"));
@@ -149,7 +149,7 @@ fn a_million_findings_are_counted_and_few_are_kept() {
 }
 
 #[test]
-fn lines_that_begin_with_a_hash_are_remarks() {
+fn lines_that_begin_with_a_hash_are_comments() {
     let stops = "# a remark, with \"a quote\nstop_id,stop_lat,stop_lon\n#S1,x\nS2,59.9,10.7\nS2,59.9,10.7\n#";
     let source = TextSource::default().with_file("stops.txt", stops);
     let mut notices = Notices::new(10);
@@ -160,7 +160,7 @@ fn lines_that_begin_with_a_hash_are_remarks() {
 }
 
 #[test]
-fn reading_ends_at_what_is_too_large() {
+fn reading_stops_at_an_oversized_row() {
     for row in [format!("S1,{}", "é".repeat(4_097)), ",".repeat(512)] {
         let source =
             TextSource::default().with_file("stops.txt", format!("stop_id,stop_name\n{row}\nx\n"));

@@ -306,7 +306,7 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 }
 
 #[test]
-fn every_page_holds() {
+fn every_page_matches_its_rule() {
     support::check_all(notice_kinds(), check);
 }
 
@@ -316,7 +316,7 @@ fn each_kind_has_one_page_and_each_field_is_described() {
 }
 
 #[test]
-fn the_systems_that_cases_start_from_have_no_faults() {
+fn the_base_systems_of_the_cases_are_valid() {
     for files in [base_3(), base_2()] {
         let notices = Case { files, ..case("") }.found();
         let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
@@ -325,7 +325,7 @@ fn the_systems_that_cases_start_from_have_no_faults() {
 }
 
 #[test]
-fn no_system_breaks_a_look() {
+fn validating_a_damaged_system_does_not_panic() {
     let mut random = fastrand::Rng::with_seed(7);
     let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     for _ in 0..3_000 {
@@ -346,7 +346,7 @@ fn no_system_breaks_a_look() {
 }
 
 #[test]
-fn the_papers_list_each_kind() {
+fn the_documentation_lists_each_kind() {
     list::hold(
         "gbfs",
         "GBFS systems",

@@ -93,7 +93,7 @@ fn systems(data: &Path, folder: &str) -> Vec<Read> {
 }
 
 #[test]
-fn real_systems_get_the_counts_that_were_looked_at() {
+fn real_systems_have_the_reviewed_counts() {
     let Some(data) = looked_at::data("gbfs") else { return };
     let folders = [
         "bay-wheels",

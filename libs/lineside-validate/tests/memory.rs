@@ -176,12 +176,15 @@ fn look_at_each(shapes: &[&str], for_messages: bool, test: &str) -> String {
 }
 
 #[test]
-fn a_look_takes_no_more_than_is_reckoned() {
-    println!("{}", look_at_each(&SCHEDULES, false, "a_look_takes_no_more_than_is_reckoned"));
+fn a_validation_uses_no_more_memory_than_estimated() {
+    println!(
+        "{}",
+        look_at_each(&SCHEDULES, false, "a_validation_uses_no_more_memory_than_estimated")
+    );
 }
 
 #[test]
-fn a_schedule_for_messages_takes_no_more_than_is_reckoned() {
-    let test = "a_schedule_for_messages_takes_no_more_than_is_reckoned";
+fn a_schedule_for_messages_uses_no_more_memory_than_estimated() {
+    let test = "a_schedule_for_messages_uses_no_more_memory_than_estimated";
     println!("{}", look_at_each(&TIMETABLES, true, test));
 }

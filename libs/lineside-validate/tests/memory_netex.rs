@@ -178,7 +178,7 @@ const SHAPE: &str = "LINESIDE_SHAPE";
 
 /// Measures each publication in a process of its own, because the peak is per process.
 #[test]
-fn a_publication_takes_no_more_than_is_reckoned() {
+fn a_publication_uses_no_more_memory_than_estimated() {
     if let Ok(shape) = std::env::var(SHAPE) {
         let (took, reckoned) = look(&shape);
         assert!(took > FIXED, "{shape} is too small for a comparison: {took}");
@@ -191,7 +191,7 @@ fn a_publication_takes_no_more_than_is_reckoned() {
     }
     for shape in SHAPES {
         let mut anew = Command::new(std::env::current_exe().unwrap());
-        let test = "a_publication_takes_no_more_than_is_reckoned";
+        let test = "a_publication_uses_no_more_memory_than_estimated";
         let ran = anew.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
         let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
         assert!(ran.status.success() && told.contains("the estimate is"), "{told}");

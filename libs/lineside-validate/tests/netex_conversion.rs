@@ -78,7 +78,7 @@ fn find_errors(zip: &[u8]) -> Vec<&'static str> {
 }
 
 #[test]
-fn converted_publications_have_all_that_other_software_requires() {
+fn converted_publications_are_valid_gtfs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/netex");
     // The export of `transit_model` is one publication in many files.
     let is_publication = |path: &Path| path.file_name().is_some_and(|name| name == "output");

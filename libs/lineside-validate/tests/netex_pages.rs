@@ -66,7 +66,7 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 }
 
 #[test]
-fn every_page_holds() {
+fn every_page_matches_its_rule() {
     support::check_all(notice_kinds(), check);
 }
 
@@ -76,7 +76,7 @@ fn each_kind_has_one_page_and_each_field_is_described() {
 }
 
 #[test]
-fn no_publication_breaks_a_look() {
+fn validating_a_damaged_publication_does_not_panic() {
     let mut random = fastrand::Rng::with_seed(7);
     let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     let mut n_read = 0;
@@ -102,7 +102,7 @@ fn no_publication_breaks_a_look() {
 }
 
 #[test]
-fn the_papers_list_each_kind() {
+fn the_documentation_lists_each_kind() {
     list::hold(
         "netex",
         "NeTEx publications",

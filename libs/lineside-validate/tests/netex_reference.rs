@@ -44,7 +44,7 @@ const EXPECTED: &[(&str, &str, u64)] = &[
 ];
 
 #[test]
-fn real_publications_get_the_counts_that_were_looked_at() {
+fn real_publications_have_the_reviewed_counts() {
     let Some(data) = looked_at::data("netex") else { return };
     let mut tally = Tally::default();
     for (name, path) in looked_at::files(&data) {

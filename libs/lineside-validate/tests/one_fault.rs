@@ -93,7 +93,7 @@ fn of_siri(delivery: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_value_of_siri_that_cannot_be_read_is_told_once() {
+fn an_unreadable_siri_value_is_reported_once() {
     let yes = "<Cancellation>true</Cancellation></EstimatedVehicleJourney>";
     let journeys =
         broken(JOURNEYS, "<Cancellation>yes</Cancellation></EstimatedVehicleJourney>", yes);
@@ -165,7 +165,7 @@ fn a_value_of_siri_that_cannot_be_read_is_told_once() {
 }
 
 #[test]
-fn what_is_not_there_is_missing_all_the_same() {
+fn missing_siri_elements_are_reported_beside_unreadable_ones() {
     let call = "<AimedDepartureTime>2026-01-01T08:01:00Z</AimedDepartureTime>";
     for (delivery, good, bad, codes) in [
         (
@@ -279,7 +279,7 @@ fn of_netex(content: &str) -> Result<Vec<String>, Error> {
 }
 
 #[test]
-fn a_value_of_netex_that_cannot_be_read_is_told_once() {
+fn an_unreadable_netex_value_is_reported_once() {
     assert_eq!(of_netex(PUBLICATION).unwrap(), [""; 0]);
     let long = "x".repeat(publications::PublicationLimits::default().text_bytes + 1);
     for (good, bad, code) in [
@@ -314,7 +314,7 @@ fn a_value_of_netex_that_cannot_be_read_is_told_once() {
 }
 
 #[test]
-fn what_is_not_there_in_netex_is_missing_all_the_same() {
+fn missing_netex_elements_are_reported_beside_unreadable_ones() {
     let long = "x".repeat(publications::PublicationLimits::default().text_bytes + 1);
     for (good, bad, codes) in [
         (
@@ -332,7 +332,7 @@ fn what_is_not_there_in_netex_is_missing_all_the_same() {
 }
 
 #[test]
-fn what_cannot_be_read_in_netex_excuses_nothing_else() {
+fn unreadable_netex_values_hide_no_unrelated_finding() {
     let days = "<dayTypes><DayTypeRef ref=\"D1\"/></dayTypes>";
     let first = "<DepartureTime>23:50:00</DepartureTime>";
     for (faults, codes) in [

@@ -161,7 +161,7 @@ fn is_where_it_is_said(
 }
 
 #[test]
-fn every_page_holds() {
+fn every_page_matches_its_rule() {
     support::check_all(notice_kinds(), check);
 }
 
@@ -171,7 +171,7 @@ fn each_rule_has_one_page_and_each_field_is_described() {
 }
 
 #[test]
-fn the_schedule_that_cases_start_from_has_no_faults() {
+fn the_base_schedule_of_the_cases_is_valid() {
     let context = ValidationContext { today: TODAY, country: None, threads: 1 };
     let mut notices = Notices::new(10);
     validate_feed(&base(), &context, &mut notices).unwrap();
@@ -225,7 +225,7 @@ fn rows(list: &mut String, format: &str, mut kinds: Vec<&NoticeKind>) {
 }
 
 #[test]
-fn the_papers_list_each_kind() {
+fn the_documentation_lists_each_kind() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules/README.md");
     if std::env::var_os("LINESIDE_BLESS").is_some() {
         fs::write(&path, list()).unwrap();

@@ -212,7 +212,7 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 }
 
 #[test]
-fn every_page_holds() {
+fn every_page_matches_its_rule() {
     support::check_all(notice_kinds(), check);
 }
 
@@ -228,14 +228,14 @@ fn each_rule_has_one_page_and_each_field_is_described() {
 }
 
 #[test]
-fn a_schedule_without_files_judges_what_it_can() {
+fn an_empty_schedule_reports_unknown_references() {
     let notices = found(&Case { schedule: TextSource::default(), ..base() });
     let codes: Vec<_> = notices.iter().map(|found| (found.kind.code, found.total)).collect();
     assert_eq!(codes, [("E003", 2), ("E004", 2), ("E011", 4), ("E034", 1)]);
 }
 
 #[test]
-fn without_a_schedule_nothing_is_held_against_it_and_the_rest_is_said_all_the_same() {
+fn without_a_schedule_only_independent_rules_report_findings() {
     let scope = RuleScope { has_schedule: false, ..RuleScope::default() };
     let timetable = ScheduleIndex::empty_schedule();
     let mut loud = Vec::new();
@@ -272,7 +272,7 @@ fn without_a_schedule_nothing_is_held_against_it_and_the_rest_is_said_all_the_sa
 }
 
 #[test]
-fn no_message_breaks_a_rule() {
+fn validating_a_damaged_message_does_not_panic() {
     let timetable = ScheduleIndex::read_schedule(&base().schedule, &CONTEXT).unwrap();
     let pages = notice_kinds().flat_map(|kind| cases(kind.page));
     let messages: Vec<FeedMessage> = pages.map(|case| message(&case.message, MADE)).collect();
@@ -295,7 +295,7 @@ fn no_message_breaks_a_rule() {
 }
 
 #[test]
-fn what_there_is_no_time_for_is_left_out_and_said() {
+fn an_interrupted_validation_is_marked_as_cut_short() {
     let timetable = ScheduleIndex::read_schedule(&base().schedule, &CONTEXT).unwrap();
     let broken = message(&json!({"entity": [{"id": "1", "trip_update": {"trip": {}}}]}), MADE);
     let subject = MessageSubject::new(&broken, &timetable, MADE);
@@ -315,7 +315,7 @@ fn what_there_is_no_time_for_is_left_out_and_said() {
 }
 
 #[test]
-fn the_message_that_cases_start_from_has_no_faults() {
+fn the_base_message_of_the_cases_is_valid() {
     let notices = found(&base());
     let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
     assert!(found.is_empty(), "{found:?}");

@@ -89,7 +89,7 @@ fn counts(subject: &MessageSubject<'_>) -> Counts {
 }
 
 #[test]
-fn real_messages_get_the_counts_of_the_reference() {
+fn real_messages_have_the_counts_of_the_reference() {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let Ok(text) = fs::read_to_string(shared.join("rules/expected/gtfs-rt.json")) else {
         eprintln!("skipped: there are no feeds next to the repository");

@@ -43,7 +43,7 @@ fn theirs(feed: &Value) -> Option<Counts> {
 }
 
 #[test]
-fn real_feeds_get_the_counts_of_the_reference() {
+fn real_feeds_have_the_counts_of_the_reference() {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let Ok(text) = fs::read_to_string(shared.join("rules/expected/gtfs.json")) else {
         eprintln!("skipped: there are no feeds next to the repository");

@@ -77,7 +77,7 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 }
 
 #[test]
-fn every_page_holds() {
+fn every_page_matches_its_rule() {
     support::check_all(notice_kinds(), check);
 }
 
@@ -87,7 +87,7 @@ fn each_kind_has_one_page_and_each_field_is_described() {
 }
 
 #[test]
-fn no_message_breaks_a_look() {
+fn validating_a_damaged_message_does_not_panic() {
     let mut random = fastrand::Rng::with_seed(7);
     let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     let mut n_read = 0;
@@ -109,7 +109,7 @@ fn no_message_breaks_a_look() {
 }
 
 #[test]
-fn the_papers_list_each_kind() {
+fn the_documentation_lists_each_kind() {
     list::hold(
         "siri",
         "SIRI messages",
@@ -121,7 +121,7 @@ fn the_papers_list_each_kind() {
 }
 
 #[test]
-fn what_there_is_no_time_for_is_left_out_and_said() {
+fn an_interrupted_validation_is_marked_as_cut_short() {
     let vehicle = "<VehicleActivity><MonitoredVehicleJourney/></VehicleActivity>";
     let delivery =
         format!("<VehicleMonitoringDelivery>{}</VehicleMonitoringDelivery>", vehicle.repeat(200));
@@ -143,7 +143,7 @@ fn what_there_is_no_time_for_is_left_out_and_said() {
 }
 
 #[test]
-fn no_code_is_one_of_another_formats_messages() {
+fn codes_differ_from_those_of_gtfs_realtime() {
     for kind in notice_kinds() {
         assert!(gtfs_rt::notice_kinds().all(|other| other.code != kind.code), "{}", kind.code);
     }

@@ -25,7 +25,7 @@ pub(crate) const VERB: Verb = Verb {
                 "--package",
                 "lineside-validate",
                 "--tests",
-                "the_papers_list_each_kind",
+                "the_documentation_lists_each_kind",
             ])
             .env("LINESIDE_BLESS", "1"))?;
         run(Command::new("git").current_dir(&tree.root).args([

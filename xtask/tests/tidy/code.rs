@@ -26,7 +26,7 @@ fn sources() -> Vec<File> {
 }
 
 #[test]
-fn every_module_begins_with_what_it_is() {
+fn every_module_begins_with_a_doc_comment() {
     let complaints: Vec<String> = sources()
         .iter()
         .filter(|file| !file.text.starts_with("//!"))
@@ -36,7 +36,7 @@ fn every_module_begins_with_what_it_is() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_unfinished_markers_are_left() {
     let own_papers =
         |file: &File| file.path != "Cargo.lock" && !file.path.ends_with("package-lock.json");
     let mut complaints = Vec::new();
@@ -68,7 +68,7 @@ fn every_queue_has_a_bound() {
 }
 
 #[test]
-fn every_test_is_run() {
+fn no_test_is_skipped() {
     report(&lines_with(&sources(), SKIPPED, "the test is skipped; run it or remove it"));
 }
 
@@ -106,7 +106,7 @@ fn lines_with(sources: &[File], patterns: &[&str], advice: &str) -> Vec<String> 
 }
 
 #[test]
-fn names_are_words() {
+fn names_contain_no_short_forms() {
     let mut complaints = Vec::new();
     for file in sources() {
         for (line, text) in file.lines() {
@@ -162,7 +162,7 @@ fn parts(name: &str) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn a_name_is_read_off_its_definition() {
+fn the_name_of_a_definition_is_parsed() {
     assert_eq!(defined_name("    pub(crate) async fn read_state(&self) {"), Some("read_state"));
     assert_eq!(defined_name("pub struct RoomKey {"), Some("RoomKey"));
     assert_eq!(defined_name("let fn_pointer = 1;"), None);

@@ -76,7 +76,7 @@ fn kind_of(section: &str) -> Option<Kind> {
 }
 
 #[test]
-fn every_crate_takes_lints_and_versions_from_the_workspace() {
+fn every_crate_inherits_lints_and_versions_from_the_workspace() {
     let mut complaints = Vec::new();
     for manifest in manifests() {
         for inherited in
@@ -102,7 +102,7 @@ fn every_crate_takes_lints_and_versions_from_the_workspace() {
 }
 
 #[test]
-fn every_version_of_the_workspace_is_used() {
+fn every_workspace_dependency_is_used() {
     let workspace = file("Cargo.toml");
     let used: Vec<Dependency> =
         manifests().into_iter().flat_map(|manifest| manifest.dependencies).collect();
@@ -120,7 +120,7 @@ fn every_version_of_the_workspace_is_used() {
 }
 
 #[test]
-fn the_lock_files_name_no_host() {
+fn the_lock_files_contain_no_download_url() {
     let complaints: Vec<String> = files_ending("package-lock.json")
         .iter()
         .flat_map(|file| {

@@ -8,7 +8,7 @@ use crate::report;
 use crate::tree::{File, file, files, files_ending, root};
 
 #[test]
-fn links_lead_somewhere() {
+fn every_link_has_a_target() {
     let mut complaints = Vec::new();
     for paper in files_ending(".md") {
         for (line, target) in links(&paper) {
@@ -70,7 +70,7 @@ fn slug(heading: &str) -> String {
 }
 
 #[test]
-fn every_task_that_a_paper_names_exists() {
+fn every_documented_xtask_verb_exists() {
     let listing =
         Command::new(env!("CARGO_BIN_EXE_xtask")).output().expect("xtask lists its verbs");
     let listing = String::from_utf8(listing.stdout).expect("the output is UTF-8");
@@ -99,7 +99,7 @@ fn words_after<'a>(marker: &'static str, text: &'a str) -> impl Iterator<Item = 
 /// Checks that everything in code font in ARCHITECTURE.md exists: files and folders, by their whole
 /// path or relative to the crate in a heading, functions, and tests that state a fact.
 #[test]
-fn the_architecture_names_what_is_there() {
+fn every_name_in_the_architecture_exists() {
     let tree = files();
     let paper = file("ARCHITECTURE.md");
     let mut complaints = Vec::new();
@@ -136,7 +136,7 @@ fn missing(tree: &[File], room: &str, code: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn papers_stay_short_enough_to_be_read() {
+fn long_documents_stay_within_their_limits() {
     let limits = [("ARCHITECTURE.md", 300), ("CONTRIBUTING.md", 150)];
     let complaints: Vec<String> = limits
         .iter()
@@ -150,7 +150,7 @@ fn papers_stay_short_enough_to_be_read() {
 /// Checks the form of the changelog: `# Changelog`, then releases, newest first; in each, breaking
 /// changes come first, and every entry is a sentence.
 #[test]
-fn the_changelog_has_its_form() {
+fn the_changelog_has_the_required_form() {
     const SECTIONS: [&str; 5] =
         ["### Breaking", "### Added", "### Changed", "### Fixed", "### Removed"];
     let paper = file("CHANGELOG.md");
@@ -200,7 +200,7 @@ fn the_changelog_has_its_form() {
 
 /// Checks that every error code is documented, since programs rely on them.
 #[test]
-fn every_code_of_a_refusal_is_explained() {
+fn every_error_code_is_documented() {
     let paper = file("docs/protocol/http.md");
     let is_code =
         |text: &&str| text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
@@ -222,7 +222,7 @@ fn every_code_of_a_refusal_is_explained() {
 
 /// Checks that every data file has its source and licence.
 #[test]
-fn every_fixture_says_where_it_is_from() {
+fn every_fixture_has_a_source_and_licence() {
     let mut complaints = Vec::new();
     for folder in ["fixtures", "fuzz/seeds"] {
         let Ok(entries) = std::fs::read_dir(root().join(folder)) else { continue };
@@ -243,7 +243,7 @@ fn every_fixture_says_where_it_is_from() {
 }
 
 #[test]
-fn the_licences_are_here() {
+fn the_licence_files_exist() {
     assert!(file("LICENSE-MIT").text.contains("The Lineside authors"));
     assert!(file("LICENSE-APACHE").text.contains("Version 2.0, January 2004"));
 }

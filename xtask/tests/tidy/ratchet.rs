@@ -19,7 +19,7 @@ const SHOWN: usize = 10;
 const RECORD: &str = "xtask/tests/tidy/longest.txt";
 
 #[test]
-fn nothing_long_grows() {
+fn long_files_and_functions_do_not_grow() {
     let sources: Vec<File> = files().into_iter().filter(is_source).collect();
     let files = longest(sources.iter().map(|file| (file.path.clone(), own_lines(file).count())));
     let functions =
@@ -116,7 +116,7 @@ fn recorded() -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn a_function_is_measured_from_its_name_to_its_brace() {
+fn a_function_is_measured_from_its_name_to_its_closing_brace() {
     let text = "impl A {\n    fn long(\n        a: u8,\n    ) {\n        if a {\n        }\n    }\n\n    fn short(&self) {}\n}\n";
     let file = File { path: "src/a.rs".to_owned(), text: text.to_owned() };
     let expected = [("src/a.rs: long".to_owned(), 6), ("src/a.rs: short".to_owned(), 1)];

@@ -127,7 +127,7 @@ static ROOMS: &[Room] = &[
 const TESTS_ALSO_SEE: &[&str] = &["lineside-sim", "lineside-formats", "lineside-sync"];
 
 #[test]
-fn crates_only_look_down() {
+fn crates_depend_only_on_lower_layers() {
     let mut complaints = Vec::new();
     for manifest in manifests() {
         let Some(room) = ROOMS.iter().find(|room| room.name == manifest.name) else {
@@ -161,7 +161,7 @@ fn looks_where_it_must_not(room: &Room, manifest: &Manifest) -> Vec<String> {
 }
 
 #[test]
-fn every_room_has_a_crate() {
+fn every_layer_entry_has_a_crate() {
     let names: Vec<String> = manifests().into_iter().map(|manifest| manifest.name).collect();
     let missing: Vec<String> = ROOMS
         .iter()

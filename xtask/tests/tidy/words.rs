@@ -76,7 +76,7 @@ fn entries(dictionary: &File) -> Vec<Entry> {
 }
 
 #[test]
-fn the_dictionary_is_in_order_and_complete() {
+fn the_dictionary_is_sorted_and_complete() {
     let dictionary = file("docs/dictionary.md");
     let entries = entries(&dictionary);
     let mut complaints = Vec::new();
@@ -123,7 +123,7 @@ fn every_word_of_the_dictionary_is_used() {
 }
 
 #[test]
-fn nothing_names_what_a_reader_cannot_see() {
+fn nothing_refers_outside_the_tree() {
     let mut complaints = Vec::new();
     for file in files().iter().filter(|file| !file.path.ends_with(".lock")) {
         for (line, text) in file.lines() {
@@ -139,7 +139,7 @@ fn nothing_names_what_a_reader_cannot_see() {
 }
 
 #[test]
-fn papers_speak_of_the_product_not_of_its_making() {
+fn documents_describe_the_product_only() {
     let mut complaints = Vec::new();
     for file in files_ending(".md") {
         for (line, text) in file.lines() {

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_come_in_any_order_and_more_than_once() {
+    fn parts_may_arrive_in_any_order_and_repeatedly() {
         let part = |index, data: &'static [u8]| MessagePart {
             index,
             count: 3,

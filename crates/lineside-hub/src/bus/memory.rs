@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn without_faults_all_arrive_in_order() {
+    fn without_faults_all_messages_arrive_in_order() {
         let delay = Duration::from_millis(10);
         assert!(received(BusFaults::default(), 1).into_iter().eq(1..=MESSAGES));
         assert!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_strikes_as_often_as_told_and_the_same_for_a_seed() {
+    fn faults_have_the_configured_rate_and_are_reproducible_by_seed() {
         let delay = Duration::from_millis(10);
         let lost = received(BusFaults { lost: 200, ..BusFaults::default() }, 2);
         assert!((700..900).contains(&lost.len()) && lost.is_sorted(), "{}", lost.len());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_gone_hears_nothing() {
+    fn a_disconnected_or_departed_node_receives_nothing() {
         let clock = SimulatedClock::new(UnixMillis(0));
         let bus = MemoryBus::new(Arc::new(clock), 1);
         ["a", "b", "c"].iter().for_each(|name| bus.join_node(name));

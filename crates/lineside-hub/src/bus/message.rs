@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_too_large_is_cut() {
+    fn only_oversized_pieces_are_split() {
         assert_eq!(split_pieces(Vec::new()), [Bytes::new()]);
         let small = vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")];
         assert_eq!(split_pieces(small.clone()), small);

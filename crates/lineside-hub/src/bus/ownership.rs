@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_owns_in_proportion_to_its_weight() {
+    fn a_node_owns_networks_in_proportion_to_its_weight() {
         let ownership = NetworkOwnership::new(0, []).expect("no nodes");
         ownership.replace_roster(1, nodes(&[("a", 1), ("b", 3)])).expect("a ring");
         let of_b = owners(&ownership).iter().filter(|it| it.as_deref() == Some("b")).count();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_roster_changes_nothing() {
+    fn an_older_roster_is_ignored() {
         let ownership = NetworkOwnership::new(0, []).expect("no nodes");
         assert_eq!(ownership.replace_roster(5, nodes(&[("a", 1)])), Ok(true));
         assert_eq!(ownership.replace_roster(4, nodes(&[("b", 1)])), Ok(false));

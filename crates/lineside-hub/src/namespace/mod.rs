@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_prefix_holds() {
+    fn the_namespace_with_the_longest_prefix_applies() {
         let namespaces = namespaces(&["app/chat/", "app/chat/private-"]);
         for (name, prefix) in [
             ("app/chat/private-1", "app/chat/private-"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_named_has_another_room_than_what_can() {
+    fn hidden_channels_have_separate_rooms() {
         let namespaces = namespaces(&[]);
         let chat = channel("app/chat");
         let keys = [&chat, &chat.members_channel(), &Channel::for_user("app/chat")]

@@ -50,7 +50,7 @@ impl Stage {
 }
 
 #[test]
-fn a_subscriber_is_given_what_comes_after_it_and_no_state() {
+fn a_subscriber_receives_later_publications_and_no_state() {
     let stage = app_stage();
     let (mut session, signals) = stage.on("app/x", None);
     assert_eq!(drain(&mut session), "");
@@ -65,7 +65,7 @@ fn a_subscriber_is_given_what_comes_after_it_and_no_state() {
 }
 
 #[test]
-fn where_nobody_listens_and_nothing_is_kept_no_room_is_made() {
+fn publishing_without_listeners_or_history_creates_no_room() {
     let stage = app_stage();
     assert_eq!(stage.say("app/x", &["1"]), None);
     assert_eq!(stage.hub.metrics().rooms, 0);
@@ -74,7 +74,7 @@ fn where_nobody_listens_and_nothing_is_kept_no_room_is_made() {
 }
 
 #[test]
-fn a_client_that_comes_back_is_given_what_it_missed() {
+fn a_returning_client_receives_missed_publications() {
     let stage = app_stage();
     let mut session = stage.session().0;
     let begun = session.subscribe(&name("app/kept/x"), None).expect("subscribed").position;
@@ -88,7 +88,7 @@ fn a_client_that_comes_back_is_given_what_it_missed() {
 }
 
 #[test]
-fn one_whose_position_is_gone_goes_on_from_now() {
+fn a_client_with_an_uncovered_position_continues_from_now() {
     let stage = app_stage();
     let first = stage.say("app/kept/x", &["1"]).expect("a position");
     stage.say("app/kept/x", &["2", "3", "4", "5", "6"]);
@@ -104,7 +104,7 @@ fn one_whose_position_is_gone_goes_on_from_now() {
 }
 
 #[test]
-fn a_reader_that_was_overtaken_is_told_by_the_end_of_its_subscription() {
+fn the_subscription_of_an_overtaken_reader_ends() {
     let stage = app_stage();
     let (mut session, _) = stage.on("app/x", None);
     stage.say("app/x", &["1", "2", "3", "4", "5"]);
@@ -114,7 +114,7 @@ fn a_reader_that_was_overtaken_is_told_by_the_end_of_its_subscription() {
 }
 
 #[test]
-fn a_history_of_large_publications_is_all_that_its_room_keeps() {
+fn a_room_of_large_publications_retains_only_its_history() {
     const EACH: usize = 20 << 10;
     let history = HistoryOptions { size: 5, ttl: Duration::from_secs(60) };
     let stage = stage_with(HubConfig {
@@ -144,7 +144,7 @@ fn a_history_of_large_publications_is_all_that_its_room_keeps() {
 }
 
 #[test]
-fn a_history_of_small_publications_leaves_readers_room_to_fall_behind() {
+fn a_room_of_small_publications_retains_more_than_its_history() {
     let stage = app_stage();
     let begun = stage.say("app/kept/x", &["1"]).expect("a position");
     stage.say("app/kept/x", &["2", "3", "4", "5"]);
@@ -154,7 +154,7 @@ fn a_history_of_small_publications_leaves_readers_room_to_fall_behind() {
 }
 
 #[test]
-fn a_history_holds_so_many_for_so_long() {
+fn a_history_is_bounded_by_size_and_age() {
     let stage = app_stage();
     stage.say("app/kept/x", &["1", "2", "3", "4"]);
     assert_eq!(stage.history("app/kept/x", ALL), ["2", "3", "4"]);
@@ -170,7 +170,7 @@ fn a_history_holds_so_many_for_so_long() {
 }
 
 #[test]
-fn a_part_of_a_history_can_be_asked_for() {
+fn a_history_is_read_by_position_limit_and_direction() {
     let stage = app_stage();
     let at = stage.say("app/kept/x", &["1", "2", "3"]).expect("a position");
     let since = Some(Position { offset: 1, ..at });
@@ -186,7 +186,7 @@ fn a_part_of_a_history_can_be_asked_for() {
 }
 
 #[test]
-fn a_history_that_is_not_kept_or_of_another_life_is_refused() {
+fn a_history_request_without_history_or_of_another_epoch_is_refused() {
     let stage = app_stage();
     let refused = |channel, request| stage.hub.read_history(&name(channel), request).err();
     assert_eq!(refused("app/x", ALL), Some(HistoryError::NotKept));
@@ -196,7 +196,7 @@ fn a_history_that_is_not_kept_or_of_another_life_is_refused() {
 }
 
 #[test]
-fn the_history_of_a_transit_channel_is_its_ring() {
+fn the_history_of_a_transit_channel_is_read_from_its_ring() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
@@ -209,7 +209,7 @@ fn the_history_of_a_transit_channel_is_its_ring() {
 }
 
 #[test]
-fn what_comes_beside_the_data_comes_along() {
+fn publisher_and_tags_are_delivered_with_the_publication() {
     let stage = app_stage();
     let (mut session, _) = stage.on("app/kept/x", None);
     let member = Arc::new(PresenceMember {
@@ -234,7 +234,7 @@ fn what_comes_beside_the_data_comes_along() {
 }
 
 #[test]
-fn what_is_too_large_or_elsewhere_is_refused() {
+fn publications_that_are_too_large_or_not_to_app_are_refused() {
     let stage = app_stage();
     let publish = |channel, bytes: usize, extras| {
         stage.hub.publish_app(&name(channel), vec![b'1'; bytes].into(), extras).err()
@@ -265,7 +265,7 @@ fn a_batch_signals_once_for_several_channels() {
 }
 
 #[test]
-fn a_users_sessions_are_told_to_end() {
+fn disconnecting_a_user_ends_all_sessions_of_the_user() {
     let stage = app_stage();
     let mut sessions = ["1", "2"].map(|user| {
         let mut session = stage.session().0;

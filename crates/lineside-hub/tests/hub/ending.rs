@@ -13,7 +13,7 @@ fn there(offset: u64) -> Position {
 }
 
 #[test]
-fn every_subscription_of_a_group_that_ends_is_over() {
+fn ending_a_group_ends_all_its_subscriptions() {
     let stage = stage();
     let (mut following, signals) = stage.on("route/1", None);
     assert_eq!(drain(&mut following), "s10");
@@ -40,7 +40,7 @@ fn every_subscription_of_a_group_that_ends_is_over() {
 }
 
 #[test]
-fn who_subscribes_while_its_group_ends_is_refused_or_comes_to_the_next_one() {
+fn subscribing_while_the_group_ends_fails_or_joins_the_next_group() {
     for next in [None, Some(NEXT_GROUP)] {
         let stage = stage();
         let (source, hub) = (stage.source.clone(), stage.hub.clone());
@@ -65,7 +65,7 @@ fn who_subscribes_while_its_group_ends_is_refused_or_comes_to_the_next_one() {
 }
 
 #[test]
-fn who_held_a_place_in_a_group_that_ended_gets_a_gap_in_the_next_one() {
+fn a_position_in_an_ended_group_gets_a_gap_in_the_next_group() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     let _ = session.subscribe(&name("route/2"), None);
@@ -88,7 +88,7 @@ fn who_held_a_place_in_a_group_that_ended_gets_a_gap_in_the_next_one() {
 }
 
 #[test]
-fn what_is_left_of_a_group_that_ended_is_swept_away() {
+fn sweeping_removes_an_ended_group() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");

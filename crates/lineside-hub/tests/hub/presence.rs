@@ -68,7 +68,7 @@ fn a_channel_counts_clients_and_users() {
 }
 
 #[test]
-fn comings_and_goings_are_told_at_the_tick_and_take_no_offsets() {
+fn joins_and_leaves_are_sent_at_the_tick_without_offsets() {
     let stage = presence_stage(10);
     let mut session = stage.listener("app/told/x");
     let a = stage.enter("app/told/x", "a", "1");
@@ -87,7 +87,7 @@ fn comings_and_goings_are_told_at_the_tick_and_take_no_offsets() {
 }
 
 #[test]
-fn a_client_that_left_and_came_back_within_a_tick_has_done_neither() {
+fn a_leave_and_rejoin_within_a_tick_is_not_sent() {
     let stage = presence_stage(10);
     let mut session = stage.listener("app/told/x");
     let a = stage.enter("app/told/x", "a", "1");
@@ -101,7 +101,7 @@ fn a_client_that_left_and_came_back_within_a_tick_has_done_neither() {
 }
 
 #[test]
-fn who_unsubscribes_hears_no_more_of_the_members() {
+fn unsubscribing_stops_joins_and_leaves() {
     let stage = presence_stage(10);
     let mut session = stage.listener("app/told/x");
     assert!(session.unsubscribe(&name("app/told/x")));
@@ -112,7 +112,7 @@ fn who_unsubscribes_hears_no_more_of_the_members() {
 }
 
 #[test]
-fn a_storm_of_joins_is_told_little_by_little() {
+fn the_number_of_joins_per_tick_is_bounded() {
     let stage = presence_stage(100_000);
     let mut session = stage.listener("app/told/x");
     let members: Vec<Membership> =
@@ -131,7 +131,7 @@ fn a_storm_of_joins_is_told_little_by_little() {
 }
 
 #[test]
-fn who_is_there_is_told_in_pages() {
+fn presence_is_read_in_pages() {
     let stage = presence_stage(1_000);
     let members: Vec<Membership> =
         (0..250).map(|n| stage.enter("app/counted/x", &format!("{n}"), "")).collect();
@@ -157,7 +157,7 @@ fn who_is_there_is_told_in_pages() {
 }
 
 #[test]
-fn it_is_only_counted_where_the_namespace_says_so_and_up_to_a_limit() {
+fn presence_requires_a_namespace_option_and_is_bounded() {
     let stage = presence_stage(1);
     let refused = |channel| stage.hub.enter_presence(&name(channel), member("z", "")).err();
     assert_eq!(refused("app/x"), Some(PresenceError::NotKept));
@@ -169,7 +169,7 @@ fn it_is_only_counted_where_the_namespace_says_so_and_up_to_a_limit() {
 }
 
 #[test]
-fn from_many_threads_what_is_told_is_who_is_there() {
+fn joins_and_leaves_from_many_threads_match_the_presence() {
     const CLIENTS: usize = 50;
     let stage = presence_stage(1_000);
     let mut session = stage.listener("app/told/x");
@@ -217,7 +217,7 @@ fn from_many_threads_what_is_told_is_who_is_there() {
 
 proptest! {
     #[test]
-    fn who_was_told_everything_knows_who_is_there(steps in prop::collection::vec((0..6_u8, 0..3_u8), 1..60)) {
+    fn joins_and_leaves_add_up_to_the_presence(steps in prop::collection::vec((0..6_u8, 0..3_u8), 1..60)) {
         let stage = presence_stage(100);
         let mut session = stage.listener("app/told/x");
         let mut there: std::collections::BTreeMap<u8, Membership> = Default::default();

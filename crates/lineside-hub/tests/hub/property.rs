@@ -118,7 +118,7 @@ impl Run {
 
 proptest! {
     #[test]
-    fn a_subscriber_is_given_each_publication_or_a_state_instead(
+    fn a_subscriber_receives_each_publication_or_a_state_instead(
         acts in proptest::collection::vec(act(), 1..60),
         ring_publications in 1..8usize,
     ) {

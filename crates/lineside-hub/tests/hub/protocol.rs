@@ -9,7 +9,7 @@ use lineside_hub::{Position, SubscribeOutcome};
 use crate::script::{EPOCH, GROUP, OTHER_EPOCH, at, brief, drain, held, name, stage};
 
 #[test]
-fn a_fresh_subscriber_gets_the_state_and_then_what_comes() {
+fn a_new_subscriber_receives_the_state_and_then_publications() {
     let stage = stage();
     stage.parts(&[5, 5]);
     let (mut session, _) = stage.session();
@@ -65,14 +65,14 @@ fn an_uncovered_position_gets_a_state_with_a_gap() {
 }
 
 #[test]
-fn who_holds_nothing_misses_nothing() {
+fn a_subscriber_at_offset_zero_gets_no_gap() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", Some(at(0)));
     assert_eq!(drain(&mut session), "s10");
 }
 
 #[test]
-fn a_position_ahead_of_the_present_is_neither_resumed_nor_listed_again() {
+fn a_position_ahead_of_the_top_is_neither_resumed_nor_listed() {
     let stage = stage();
     let (mut session, _) = stage.session();
     let subscribed = session.subscribe(&name("route/1"), Some(at(11))).expect("subscribed");
@@ -88,7 +88,7 @@ fn a_position_ahead_of_the_present_is_neither_resumed_nor_listed_again() {
 }
 
 #[test]
-fn while_a_new_life_has_reached_some_channels_only_no_life_is_listed() {
+fn no_epoch_is_listed_until_all_channels_have_reached_it() {
     let stage = stage();
     let (mut session, _) = stage.session();
     for channel in ["route/1", "route/2"] {
@@ -112,7 +112,7 @@ fn while_a_new_life_has_reached_some_channels_only_no_life_is_listed() {
 }
 
 #[test]
-fn an_attentive_reader_outlives_a_batch_larger_than_the_ring() {
+fn a_fast_reader_receives_a_batch_larger_than_the_ring() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");
@@ -126,7 +126,7 @@ fn an_attentive_reader_outlives_a_batch_larger_than_the_ring() {
 }
 
 #[test]
-fn a_slow_reader_gets_the_state_again_and_is_ended_at_the_third_gap() {
+fn a_slow_reader_gets_states_and_is_ended_at_the_third_gap() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");
@@ -144,7 +144,7 @@ fn a_slow_reader_gets_the_state_again_and_is_ended_at_the_third_gap() {
 }
 
 #[test]
-fn reaching_the_top_in_between_forgives_a_gap() {
+fn reaching_the_top_resets_the_count_of_gaps() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
@@ -156,7 +156,7 @@ fn reaching_the_top_in_between_forgives_a_gap() {
 }
 
 #[test]
-fn a_new_dataset_bsignals_the_state_once_without_a_gap() {
+fn a_new_dataset_sends_the_state_once_without_a_gap() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     let (mut behind, _) = stage.on("route/1", None);
@@ -181,7 +181,7 @@ fn a_new_dataset_bsignals_the_state_once_without_a_gap() {
 }
 
 #[test]
-fn who_was_overtaken_before_the_new_dataset_is_told_of_the_gap() {
+fn a_reader_overtaken_before_a_new_dataset_gets_a_gap() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
@@ -194,7 +194,7 @@ fn who_was_overtaken_before_the_new_dataset_is_told_of_the_gap() {
 }
 
 #[test]
-fn a_new_life_is_a_gap_for_all() {
+fn a_new_epoch_is_a_gap_for_all_readers() {
     let stage = stage();
     let (mut session, signals) = stage.on("route/1", None);
     drain(&mut session);
@@ -206,7 +206,7 @@ fn a_new_life_is_a_gap_for_all() {
 }
 
 #[test]
-fn a_position_read_before_a_new_life_is_read_again() {
+fn a_position_read_before_a_new_epoch_is_read_again() {
     let stage = Arc::new(stage());
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
@@ -226,7 +226,7 @@ fn a_position_read_before_a_new_life_is_read_again() {
 }
 
 #[test]
-fn a_state_of_the_old_life_is_not_taken_for_the_new_one() {
+fn a_state_of_the_old_epoch_is_read_again() {
     let stage = Arc::new(stage());
     let (mut session, _) = stage.on("route/1", None);
     let publisher = stage.clone();
@@ -237,7 +237,7 @@ fn a_state_of_the_old_life_is_not_taken_for_the_new_one() {
 }
 
 #[test]
-fn a_state_that_is_overtaken_while_it_is_read_is_read_again() {
+fn a_state_overtaken_while_reading_is_read_again() {
     let stage = Arc::new(stage());
     let (mut session, _) = stage.on("route/1", None);
     let publisher = stage.clone();
@@ -247,7 +247,7 @@ fn a_state_that_is_overtaken_while_it_is_read_is_read_again() {
 }
 
 #[test]
-fn a_room_that_lingers_can_be_resumed_and_one_that_is_gone_cannot() {
+fn a_lingering_room_can_be_resumed_and_a_removed_one_cannot() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
@@ -266,7 +266,7 @@ fn a_room_that_lingers_can_be_resumed_and_one_that_is_gone_cannot() {
 }
 
 #[test]
-fn a_room_that_counts_by_itself_has_an_epoch_per_life() {
+fn a_room_with_its_own_offsets_has_a_new_epoch_when_recreated() {
     let stage = stage();
     let (mut session, _) = stage.session();
     let first = session.subscribe(&name("area/1"), None).expect("subscribed").position.epoch;
@@ -289,7 +289,7 @@ fn a_room_that_counts_by_itself_has_an_epoch_per_life() {
 }
 
 #[test]
-fn a_sequence_is_listed_once_all_its_channels_have_their_state_and_by_the_least_of_them() {
+fn a_sequence_is_listed_at_the_lowest_position_of_its_channels() {
     let stage = stage();
     stage.parts(&[5, 5]);
     let (mut session, _) = stage.session();
@@ -336,7 +336,7 @@ fn a_quiet_channel_does_not_hold_back_a_busy_one() {
 }
 
 #[test]
-fn a_listed_position_stays_while_a_channel_gets_its_state_again() {
+fn a_listed_position_does_not_move_while_a_state_is_sent_again() {
     let stage = stage();
     stage.parts(&[5, 5]);
     let (mut session, _) = stage.session();
@@ -353,7 +353,7 @@ fn a_listed_position_stays_while_a_channel_gets_its_state_again() {
 }
 
 #[test]
-fn quiet_networks_are_followed_where_the_publisher_says_how_far_it_is() {
+fn the_reached_position_advances_channels_without_publications() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
@@ -366,7 +366,7 @@ fn quiet_networks_are_followed_where_the_publisher_says_how_far_it_is() {
 }
 
 #[test]
-fn a_room_that_lost_a_part_of_its_sequence_says_so() {
+fn a_room_marked_with_a_gap_sends_the_state_with_a_gap() {
     let stage = stage();
     let (mut session, signals) = stage.on("route/1", None);
     drain(&mut session);
@@ -392,7 +392,7 @@ fn a_room_that_lost_a_part_of_its_sequence_says_so() {
 }
 
 #[test]
-fn the_epoch_of_the_script_is_the_one_that_is_listed() {
+fn the_listed_position_has_the_epoch_of_the_source() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);

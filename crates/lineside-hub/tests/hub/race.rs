@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
 }
 
 #[test]
-fn publishing_and_making_rooms_at_once_lose_nothing() {
+fn concurrent_publishing_and_room_creation_lose_nothing() {
     let source = Arc::new(Counter(AtomicU64::new(1)));
     // Rooms close as soon as they are left; the ring holds everything, so that no reader is too slow.
     let config = HubConfig {

@@ -84,7 +84,7 @@ fn offset(frame: &[u8]) -> u64 {
 }
 
 #[test]
-fn who_stands_at_the_same_place_is_given_the_same_bytes() {
+fn sessions_at_the_same_position_share_the_bytes_of_a_run() {
     let mut hall = Hall::new(2);
     hall.publish(11..=13, 100);
     hall.turn();
@@ -102,7 +102,7 @@ fn who_stands_at_the_same_place_is_given_the_same_bytes() {
 }
 
 #[test]
-fn what_was_published_while_others_had_their_turn_comes_with_the_next_one() {
+fn publications_during_a_turn_are_delivered_in_the_next_turn() {
     let mut hall = Hall::new(2);
     hall.publish([11], 100);
     hall.turn();
@@ -114,7 +114,7 @@ fn what_was_published_while_others_had_their_turn_comes_with_the_next_one() {
 }
 
 #[test]
-fn a_run_is_bounded_and_what_is_left_follows() {
+fn a_run_is_bounded_and_the_rest_follows() {
     let mut hall = Hall::new(2);
     hall.publish(11..=20, FRAME_BYTES);
     hall.turn();
@@ -126,7 +126,7 @@ fn a_run_is_bounded_and_what_is_left_follows() {
 }
 
 #[test]
-fn where_too_much_is_held_nothing_is_joined_any_more() {
+fn joining_stops_while_too_many_bytes_are_in_use() {
     let mut hall = Hall::new(1);
     let (mut held, mut joined) = (Vec::new(), 0);
     for first in (11..2_000).step_by(3) {
@@ -149,7 +149,7 @@ fn where_too_much_is_held_nothing_is_joined_any_more() {
 }
 
 #[test]
-fn a_state_comes_before_what_follows_it() {
+fn a_state_is_delivered_before_later_publications() {
     let mut hall = Hall::new(1);
     hall.publish([11], 100);
     hall.stage.swap(at(12));

@@ -11,7 +11,7 @@ use crate::script::{
 };
 
 #[test]
-fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
+fn one_session_reads_the_state_and_the_others_are_signaled() {
     let stage = stage();
     let (mut first, _) = stage.on("route/1", None);
     let (other, signals) = stage.on("route/1", None);
@@ -34,7 +34,7 @@ fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
 }
 
 #[test]
-fn a_source_that_panics_leaves_nobody_waiting() {
+fn a_panicking_source_leaves_no_session_waiting() {
     let stage = stage();
     let (mut first, _) = stage.on("route/1", None);
     let (other, signals) = stage.on("route/1", None);
@@ -51,7 +51,7 @@ fn a_source_that_panics_leaves_nobody_waiting() {
 }
 
 #[test]
-fn a_state_is_kept_until_the_ring_no_longer_reaches_back_to_it() {
+fn a_state_is_cached_while_the_ring_reaches_back_to_it() {
     let stage = stage();
     let (mut first, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut first), "s10");
@@ -66,7 +66,7 @@ fn a_state_is_kept_until_the_ring_no_longer_reaches_back_to_it() {
 }
 
 #[test]
-fn a_publication_is_shared_by_all_who_get_it() {
+fn a_publication_is_shared_by_all_sessions() {
     let stage = stage();
     let (mut first, _) = stage.on("route/1", None);
     let (mut second, _) = stage.on("route/1", None);
@@ -85,7 +85,7 @@ fn a_publication_is_shared_by_all_who_get_it() {
 }
 
 #[test]
-fn a_listener_is_signaled_once_per_batch_and_not_again_until_it_is_dry() {
+fn a_listener_is_signaled_once_until_it_is_drained() {
     let stage = stage();
     let (mut session, signals) = stage.session();
     for id in 1..=3 {
@@ -103,7 +103,7 @@ fn a_listener_is_signaled_once_per_batch_and_not_again_until_it_is_dry() {
 }
 
 #[test]
-fn what_comes_to_a_room_that_was_looked_at_already_is_found_before_the_session_is_called_dry() {
+fn a_publication_during_draining_is_found_before_draining_ends() {
     let (stage, interruption) = interrupted_stage();
     let stage = Arc::new(stage);
     let (mut session, _) = stage.on("route/1", Some(at(10)));
@@ -137,7 +137,7 @@ fn rooms_take_turns() {
 }
 
 #[test]
-fn the_time_to_delivery_is_measured_for_those_who_were_there() {
+fn delivery_time_is_measured_for_connected_sessions_only() {
     let stage = stage();
     let (mut present, _) = stage.on("route/1", None);
     drain(&mut present);
@@ -155,7 +155,7 @@ fn the_time_to_delivery_is_measured_for_those_who_were_there() {
 }
 
 #[test]
-fn what_nobody_listens_to_is_seen_by_one_look_at_the_interest() {
+fn the_interest_shows_kinds_without_rooms() {
     let stage = stage();
     let interest = stage.hub.group_interest(GROUP);
     assert!(!interest.has_rooms(ROUTE) && stage.hub.find_room(route(1)).is_none());
@@ -196,7 +196,7 @@ fn refusals_name_their_reason() {
 }
 
 #[test]
-fn nothing_is_left_of_a_session_that_is_dropped() {
+fn dropping_a_session_frees_everything() {
     let stage = stage();
     let (mut session, _) = stage.session();
     for channel in ["route/1", "route/2", "area/1"] {
@@ -213,7 +213,7 @@ fn nothing_is_left_of_a_session_that_is_dropped() {
 }
 
 #[test]
-fn the_ring_grows_with_its_state_and_forgets_with_time() {
+fn the_ring_grows_with_its_state_and_expires() {
     let stage = stage_with(HubConfig {
         ring_bytes_min: 1_000,
         ring_age: Duration::from_secs(60),
@@ -237,7 +237,7 @@ fn the_ring_grows_with_its_state_and_forgets_with_time() {
 }
 
 #[test]
-fn an_unused_state_is_let_go() {
+fn an_unused_state_is_freed() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);

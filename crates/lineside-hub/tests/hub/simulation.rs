@@ -11,7 +11,7 @@ const SEEDS: u64 = 1_000;
 const SEEDS_PER_MISTAKE: u64 = 400;
 
 #[test]
-fn a_subscriber_that_applies_state_and_changes_holds_what_the_network_holds() {
+fn a_subscriber_converges_to_the_data_of_the_network() {
     check_seeds("hub", SEEDS, |seed| Storm::run(seed, Mistake::None));
 }
 
@@ -21,7 +21,7 @@ fn the_same_seed_twice_gives_the_same_trace() {
 }
 
 #[test]
-fn the_storm_reaches_what_is_rare() {
+fn the_simulation_covers_rare_events() {
     let runs: Vec<_> = (0..200).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
     let happened = |what: &str, count: fn(&HubMetrics) -> u64| {
         let times: u64 = runs.iter().map(|run| count(&run.metrics)).sum();
@@ -36,7 +36,7 @@ fn the_storm_reaches_what_is_rare() {
 }
 
 #[test]
-fn every_deliberate_mistake_is_found() {
+fn the_simulation_detects_every_deliberate_mistake() {
     let mistakes = [
         Mistake::StateBeforeRoom,
         Mistake::AppendBeforeSwap,

@@ -20,7 +20,7 @@ mod simulation {
     use super::*;
 
     #[test]
-    fn who_is_there_is_counted_and_told_and_no_limit_is_passed() {
+    fn presence_is_counted_and_sent_within_the_limits() {
         check_seeds("members", SEEDS, |seed| Storm::run(seed, Mistake::None));
     }
 
@@ -30,7 +30,7 @@ mod simulation {
     }
 
     #[test]
-    fn the_storm_reaches_what_is_rare() {
+    fn the_simulation_covers_rare_events() {
         let runs: Vec<_> =
             (0..100).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
         assert_eq!(runs.len(), 100);
@@ -55,7 +55,7 @@ mod simulation {
     }
 
     #[test]
-    fn every_deliberate_mistake_is_found() {
+    fn the_simulation_detects_every_deliberate_mistake() {
         let mistakes = [
             Mistake::LeaveForgotten,
             Mistake::UserCountedTwice,

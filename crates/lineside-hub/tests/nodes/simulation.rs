@@ -11,7 +11,7 @@ const SEEDS: u64 = 500;
 const SEEDS_PER_MISTAKE: u64 = 300;
 
 #[test]
-fn all_nodes_hold_the_same_and_so_do_their_readers_wherever_they_go() {
+fn all_nodes_and_their_readers_converge() {
     check_seeds("nodes", SEEDS, |seed| Storm::run(seed, Mistake::None));
 }
 
@@ -21,7 +21,7 @@ fn the_same_seed_twice_gives_the_same_trace() {
 }
 
 #[test]
-fn the_storm_reaches_what_is_rare() {
+fn the_simulation_covers_rare_events() {
     let runs: Vec<_> = (0..60).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
     let sum = |what: &str, times: u64| assert!(times > 0, "{what}: this did not happen in any run");
     let nodes = |count: fn(&ClusterNodeMetrics) -> u64| -> u64 {
@@ -46,7 +46,7 @@ fn the_storm_reaches_what_is_rare() {
 }
 
 #[test]
-fn every_deliberate_mistake_is_found() {
+fn the_simulation_detects_every_deliberate_mistake() {
     let mistakes = [
         Mistake::LowerTermAccepted,
         Mistake::GapNotNoticed,

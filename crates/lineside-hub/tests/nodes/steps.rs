@@ -212,7 +212,7 @@ fn whole(data: &'static str) -> MessagePart {
 }
 
 #[test]
-fn a_publication_is_one_message_to_all() {
+fn a_publication_is_sent_as_one_message_to_all_nodes() {
     let mut pair = pair();
     pair.publish(13, &["x"]);
     let sent = std::mem::take(&mut *pair.tray.0.lock());
@@ -224,7 +224,7 @@ fn a_publication_is_one_message_to_all() {
 }
 
 #[test]
-fn repetitions_change_nothing() {
+fn repeated_messages_are_ignored() {
     let mut pair = pair();
     let (first, second) = (pair.said(11, "x"), pair.said(12, "y"));
     for message in [&first, &first, &second, &first, &second] {
@@ -235,7 +235,7 @@ fn repetitions_change_nothing() {
 }
 
 #[test]
-fn what_comes_early_waits_for_what_goes_before_it() {
+fn early_messages_wait_for_their_predecessors() {
     let mut pair = pair();
     let messages = [pair.said(11, "x"), pair.said(12, "y"), pair.said(13, "z")];
     pair.carry(messages[2].clone());
@@ -247,7 +247,7 @@ fn what_comes_early_waits_for_what_goes_before_it() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_once_a_second_and_told_again() {
+fn a_missing_message_is_requested_once_a_second_and_sent_again() {
     let mut pair = pair();
     pair.said(11, "lost");
     for (revision, text) in [(12, "y"), (13, "z")] {
@@ -277,7 +277,7 @@ fn what_is_missing_is_asked_for_once_a_second_and_told_again() {
 }
 
 #[test]
-fn while_an_answer_comes_in_it_does_not_ask_again_and_what_is_new_is_no_answer() {
+fn only_an_arriving_answer_delays_the_next_request() {
     let mut pair = pair();
     let lost = [pair.said(11, "a"), pair.said(12, "b"), pair.said(13, "c")];
     let most = ASK_AGAIN - Duration::from_millis(1);
@@ -301,7 +301,7 @@ fn while_an_answer_comes_in_it_does_not_ask_again_and_what_is_new_is_no_answer()
 }
 
 #[test]
-fn a_heartbeat_tells_that_the_last_message_was_lost() {
+fn a_heartbeat_reveals_that_the_last_message_was_lost() {
     let mut pair = pair();
     pair.said(11, "lost");
     pair.pass(HEARTBEAT);
@@ -310,7 +310,7 @@ fn a_heartbeat_tells_that_the_last_message_was_lost() {
 }
 
 #[test]
-fn who_is_too_far_behind_gets_the_state() {
+fn a_node_that_is_too_far_behind_receives_the_state() {
     let mut pair = pair();
     pair.said(11, "lost");
     pair.pass(Duration::from_secs(3_600));
@@ -322,7 +322,7 @@ fn who_is_too_far_behind_gets_the_state() {
 }
 
 #[test]
-fn a_large_publication_goes_in_parts_and_comes_whole() {
+fn a_large_publication_is_sent_in_parts_and_reassembled() {
     let mut pair = pair();
     let large = "x".repeat(2 * PART_BYTES_MAX + 1);
     pair.publish(11, &["small", &large]);
@@ -336,7 +336,7 @@ fn a_large_publication_goes_in_parts_and_comes_whole() {
 }
 
 #[test]
-fn a_publication_that_lacks_a_part_is_missing() {
+fn a_publication_with_a_missing_part_is_requested_again() {
     let mut pair = pair();
     pair.publish(11, &["a", "b"]);
     let first = pair.take().remove(0);
@@ -348,7 +348,7 @@ fn a_publication_that_lacks_a_part_is_missing() {
 }
 
 #[test]
-fn of_a_state_only_what_is_missing_is_sent_again() {
+fn only_the_missing_parts_of_a_state_are_sent_again() {
     let mut pair = pair();
     *pair.owner.notes.pieces.lock() = ["a", "b", "c"].map(Bytes::from).into();
     pair.said(11, "lost");
@@ -372,7 +372,7 @@ fn of_a_state_only_what_is_missing_is_sent_again() {
 }
 
 #[test]
-fn parts_of_two_states_are_never_one() {
+fn parts_of_two_states_are_never_combined() {
     let mut pair = pair();
     let state = |pair: &Pair, edition, index, data: &'static str| {
         let head = NetworkHead { network: NETWORK.into(), term: 1, at: pair.at(20) };
@@ -388,7 +388,7 @@ fn parts_of_two_states_are_never_one() {
 }
 
 #[test]
-fn what_cannot_be_read_is_made_up_for_by_a_later_state() {
+fn an_unreadable_publication_is_replaced_by_a_state() {
     let mut pair = pair();
     pair.publish(11, &["secret"]);
     pair.settle();
@@ -400,7 +400,7 @@ fn what_cannot_be_read_is_made_up_for_by_a_later_state() {
 }
 
 #[test]
-fn a_term_that_is_over_is_ignored_and_its_owner_told() {
+fn a_message_of_an_old_term_is_ignored_and_its_owner_notified() {
     let mut pair = pair();
     // The roster of b names b as owner; a does not know it yet.
     let moved = pair.follower.ownership.replace_roster(2, [RingMember::new("b", 1)]);
@@ -431,7 +431,7 @@ fn a_term_that_is_over_is_ignored_and_its_owner_told() {
 }
 
 #[test]
-fn an_owner_that_missed_an_interlude_takes_a_later_term() {
+fn an_owner_that_missed_a_term_starts_a_later_one() {
     let mut pair = pair();
     let before = pair.at(10).epoch;
     let ownership = &pair.owner.ownership;
@@ -448,7 +448,7 @@ fn an_owner_that_missed_an_interlude_takes_a_later_term() {
 }
 
 #[test]
-fn what_is_not_next_is_not_published() {
+fn a_publication_out_of_order_is_refused() {
     let mut pair = pair();
     let at = pair.at(10);
     let publish =
@@ -464,7 +464,7 @@ fn what_is_not_next_is_not_published() {
 }
 
 #[test]
-fn nothing_that_a_node_is_sent_makes_it_panic_or_grow() {
+fn unsound_messages_neither_panic_nor_grow_memory() {
     let mut pair = pair();
     let part = |index, count, len| MessagePart { index, count, data: Bytes::from(vec![0; len]) };
     let unsound =

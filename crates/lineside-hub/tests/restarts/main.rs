@@ -196,7 +196,7 @@ proptest! {
     /// After any history, and from any position, a client gets from the second process what the first one would have
     /// sent.
     #[test]
-    fn a_client_that_comes_back_notices_no_restart(steps in steps(), back in 0..12_u64) {
+    fn a_returning_client_notices_no_restart(steps in steps(), back in 0..12_u64) {
         let first = Process::first();
         let mut listening: Vec<Session> = CHANNELS.iter().map(|channel| {
             let mut session = first.session();
@@ -245,7 +245,7 @@ proptest! {
 }
 
 #[test]
-fn what_comes_after_a_restart_goes_on_where_the_process_before_ended() {
+fn offsets_continue_after_a_restart() {
     let first = Process::first();
     let mut session = first.session();
     session.subscribe(&name("route/1"), None).expect("subscribed");
@@ -261,7 +261,7 @@ fn what_comes_after_a_restart_goes_on_where_the_process_before_ended() {
 }
 
 #[test]
-fn a_log_of_a_large_state_stays_as_large() {
+fn the_ring_size_of_a_large_state_survives_a_restart() {
     let first = Process::first();
     let mut session = first.session();
     session.subscribe(&name("route/1"), None).expect("subscribed");
@@ -280,7 +280,7 @@ fn a_log_of_a_large_state_stays_as_large() {
 }
 
 #[test]
-fn a_sealed_hub_publishes_nothing_more() {
+fn a_sealed_hub_refuses_publications() {
     let first = Process::first();
     first.say("app/kept/x", "before", PublicationExtras::default()).expect("published");
     let kept = first.kept(usize::MAX);
@@ -292,7 +292,7 @@ fn a_sealed_hub_publishes_nothing_more() {
 }
 
 #[test]
-fn where_there_is_no_place_the_newest_are_kept() {
+fn the_newest_publications_are_saved_within_the_limit() {
     let first = Process::first();
     for second in 0..3 {
         for channel in ["app/kept/x", "app/kept/y"] {
@@ -320,7 +320,7 @@ fn where_there_is_no_place_the_newest_are_kept() {
 }
 
 #[test]
-fn what_is_kept_grows_old_while_nothing_runs() {
+fn saved_history_ages_between_two_processes() {
     let first = Process::first();
     first.say("app/kept/x", "old", PublicationExtras::default()).expect("published");
     first.clock.advance(Duration::from_secs(40));
@@ -340,7 +340,7 @@ fn what_is_kept_grows_old_while_nothing_runs() {
 }
 
 #[test]
-fn a_room_waits_for_the_clients_of_the_process_before() {
+fn a_restored_room_lingers_for_returning_clients() {
     let first = Process::first();
     first.session().subscribe(&name("route/1"), None).expect("subscribed");
     first.change(1);
@@ -353,7 +353,7 @@ fn a_room_waits_for_the_clients_of_the_process_before() {
 }
 
 #[test]
-fn who_listens_beside_a_channel_is_not_kept() {
+fn user_subscriptions_are_not_saved() {
     let first = Process::first();
     let mut session = first.session();
     session.subscribe(&name("app/x"), None).expect("subscribed");

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_long_message_both_ends_are_kept() {
+    fn both_ends_of_a_long_message_are_stored() {
         let message: Vec<u8> = (0..10_000_u32).map(|n| (n % 251) as u8).collect();
         for step in [1, 7, 1_000, 1_280, 1_281, 9_999, 10_000] {
             let mut kept = UnfinishedMessage::new();

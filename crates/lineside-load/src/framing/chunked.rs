@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_payload_is_the_same_however_it_is_cut() {
+    fn chunks_are_decoded_from_any_pieces() {
         let wire = b"5\r\nhello\r\n1b;name=value\r\n, this is a longer chunk \r\n\r\n2\r\n!\n\r\n";
         for step in 1..=wire.len() {
             assert_eq!(
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_and_nonsense_are_told() {
+    fn the_end_and_malformed_chunks_are_errors() {
         assert_eq!(read(b"1\r\na\r\n0\r\n\r\n", 3), Err(FramingError::Ended));
         assert_eq!(read(b"x\r\n", 3), Err(FramingError::ChunkSize));
         assert_eq!(read(b"fffffffff\r\n", 30), Err(FramingError::ChunkSize));

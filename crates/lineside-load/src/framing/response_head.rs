@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_told_by_its_status_and_headers() {
+    fn responses_are_classified_by_status_and_headers() {
         let stream =
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked";
         assert_eq!(parse_response(stream, b""), ServerResponse::Stream { chunked: true });
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_why() {
+    fn a_refusal_includes_its_reason() {
         let head = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3";
         let body = b"2a\r\n{\"title\":\"Overloaded\",\"detail\":\"this node is full\"}\r\n";
         let ServerResponse::Refused(why) = parse_response(head, body) else {

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn text_messages_become_lines_however_they_are_cut() {
+    fn text_messages_become_lines_from_any_pieces() {
         let long = [b'x'; 300];
         let wire = [
             server_frame(0x81, b"one"),
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn binary_messages_stay_as_they_are() {
+    fn binary_messages_are_unchanged() {
         let wire = [server_frame(0x82, b"\x01\x02"), server_frame(0x82, &[7; 70_000])].concat();
         let (read, _) = read(&wire, 1_000).expect("frames");
         assert_eq!(read.len(), 70_002);
     }
 
     #[test]
-    fn what_no_server_may_send_is_told() {
+    fn frames_that_no_server_may_send_are_errors() {
         let mut masked = BytesMut::new();
         frame::write_masked(&mut masked, Opcode::Text, false, b"x", [1, 2, 3, 4]);
         assert_eq!(read(&masked, 9), Err(FramingError::FrameHead));

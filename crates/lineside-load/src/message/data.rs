@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_data_come_back() {
+    fn own_data_round_trip() {
         let mut data = Vec::new();
         for bytes in [0, 60, 200, 60_000] {
             write_own_data(7, u64::MAX, bytes, &mut data);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn states_and_changes_are_told_apart() {
+    fn states_and_changes_are_distinguished() {
         let changes =
             PublicationData::parse_data(br#"{"at":1700000000123,"changes":[{"op":"upsert"}]}"#);
         assert_eq!(
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn data_of_others_are_no_reason_to_stumble() {
+    fn foreign_data_are_ignored() {
         for data in [
             &b""[..],
             b"null",

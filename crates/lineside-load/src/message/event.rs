@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_says_its_channel_its_offset_and_its_time() {
+    fn channel_offset_and_time_of_an_event_are_parsed() {
         let line = r#"data: {"channel":"feed/city","epoch":"0k3v9xq2","offset":57,"data":{"at":9,"changes":[]}}"#;
         let data = PublicationData { at_millis: Some(9), ..PublicationData::default() };
         assert_eq!(
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_no_news() {
+    fn lines_that_are_not_events_are_ignored() {
         for line in ["", ":", ": slow", "id: city@0:57", "retry: 2000"] {
             assert_eq!(said(line), Ok(ServerMessage::Aside));
         }

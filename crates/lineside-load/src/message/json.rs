@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publication_says_its_channel_its_offset_and_its_time() {
+    fn channel_offset_and_time_of_a_publication_are_parsed() {
         let data = PublicationData { ours: Some((3, 99)), ..PublicationData::default() };
         let expected =
             Ok(ServerMessage::Publication { channel: b"app/load/1", offset: Some(12), data });
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_and_other_pushes_are_told_apart() {
+    fn replies_and_other_pushes_are_distinguished() {
         let subscribed =
             r#"{"id":2,"subscribe":{"recoverable":true,"epoch":"x","offset":5,"positioned":true}}"#;
         assert_eq!(said(subscribed), Ok(ServerMessage::Subscribed { command: 2, offset: Some(5) }));

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_strings_are_read_off_their_beginning() {
+    fn leading_numbers_and_strings_are_parsed() {
         assert_eq!(parse_number(b"017,"), Some(17));
         assert_eq!(
             (parse_number(b""), parse_number(b"-1"), parse_number(b"99999999999999999999")),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_is_compared_as_it_is_written() {
+    fn a_channel_is_compared_in_its_encoded_form() {
         assert_eq!(MessageCodec::Events.encode_channel("app/a\"b"), br#"app/a\"b"#);
         assert_eq!(MessageCodec::Protobuf.encode_channel("app/a\"b"), b"app/a\"b");
     }

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publication_says_its_channel_its_offset_and_its_time() {
+    fn channel_offset_and_time_of_a_publication_are_parsed() {
         let data = PublicationData { ours: Some((3, 99)), ..PublicationData::default() };
         let expected =
             ServerMessage::Publication { channel: b"app/load/1", offset: Some(300), data };
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_one_is_read_from_its_two_ends() {
+    fn a_long_publication_is_read_from_both_ends() {
         let mut own = Vec::new();
         super::super::write_own_data(3, 99, 60_000, &mut own);
         let whole = publication(&own, 300);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_and_other_pushes_are_told_apart() {
+    fn replies_and_other_pushes_are_distinguished() {
         let id = number_field(reply::ID, 2);
         let reply = |field, body: &[u8]| message(&[id.clone(), bytes_field(field, body)].concat());
         let subscribed =
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_message_waits_and_nonsense_is_told() {
+    fn a_partial_message_waits_and_a_malformed_one_is_an_error() {
         let whole = publication(b"{}", 1);
         for end in 0..whole.len() {
             assert_eq!(next_message(&whole[..end], 0), Ok(None), "{end}");

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scale_covers_what_it_shows() {
+    fn a_scale_covers_the_range_of_its_values() {
         let scale = LogScale::for_range(0.3, 173.0);
         assert_eq!(scale.decade_values().collect::<Vec<_>>(), [0.1, 1.0, 10.0, 100.0, 1_000.0]);
         assert!(
@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_no_points_where_nothing_arrived() {
+    fn a_line_is_interrupted_where_values_are_missing() {
         let points = [Some((1.0, 2.0)), Some((2.0, 3.0)), None, Some((4.0, 5.0))];
         assert_eq!(build_path(points.into_iter()), "M1.0 2.0L2.0 3.0M1.0 5.0h6");
         assert_eq!(build_path(std::iter::empty()), "");
     }
 
     #[test]
-    fn text_cannot_leave_its_element() {
+    fn text_is_escaped_in_the_svg() {
         assert_eq!(escape_xml("a<b>&c"), "a&lt;b&gt;&amp;c");
     }
 }

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_easy_to_read() {
+    fn numbers_are_formatted_with_separators_and_units() {
         assert_eq!(
             [0, 999, 1_000, 1_234_567].map(format_grouped),
             ["0", "999", "1,000", "1,234,567"]

@@ -65,7 +65,7 @@ fn nothing_is_lost(report: &LoadReport) {
 }
 
 #[test]
-fn every_session_has_every_publication_over_every_transport() {
+fn every_session_receives_every_publication_over_every_transport() {
     let ways = [
         (SessionTransport::WebSocket, MessageFormat::Json),
         (SessionTransport::WebSocket, MessageFormat::Protobuf),
@@ -89,7 +89,7 @@ fn every_session_has_every_publication_over_every_transport() {
 }
 
 #[test]
-fn one_missing_delivery_is_found() {
+fn a_missing_delivery_is_detected() {
     for transport in [SessionTransport::WebSocket, SessionTransport::Sse] {
         for offset in [1, 7, PUBLICATIONS] {
             let script = Script { forgets: Some((3, offset)), ..Script::default() };
@@ -102,7 +102,7 @@ fn one_missing_delivery_is_found() {
 }
 
 #[test]
-fn a_repeated_delivery_is_found() {
+fn a_repeated_delivery_is_detected() {
     let script = Script { repeats: Some((5, 9)), ..Script::default() };
     let report = report(script, |_| {});
     assert_eq!((report.deliveries.missing, report.deliveries.duplicates), (0, 1));
@@ -110,7 +110,7 @@ fn a_repeated_delivery_is_found() {
 }
 
 #[test]
-fn a_session_that_is_closed_is_said_with_its_reason() {
+fn a_closed_session_is_reported_with_its_reason() {
     let script = Script { closes: Some((0, 10)), ..Script::default() };
     let report = report(script, |_| {});
     let reasons: Vec<_> = report.deliveries.closed.iter().collect();
@@ -134,7 +134,7 @@ fn pings_of_both_kinds_are_answered() {
 }
 
 #[test]
-fn a_state_comes_before_a_session_is_ready() {
+fn a_session_is_ready_after_its_state() {
     let server = Server::start(Script::default());
     let mut plan = plan(&server.url);
     plan.channels = vec!["feed/city".to_owned(), "app/load/1".to_owned()];
@@ -148,7 +148,7 @@ fn a_state_comes_before_a_session_is_ready() {
 }
 
 #[test]
-fn who_is_let_in_by_nobody_is_told_why() {
+fn an_unreachable_server_is_reported_with_the_reason() {
     let full = Server::start(Script { full: true, ..Script::default() });
     let refusal = run(&plan(&full.url)).unwrap_err();
     let LoadError::Unreachable(why) = &refusal else { panic!("{refusal:?}") };
@@ -163,7 +163,7 @@ fn who_is_let_in_by_nobody_is_told_why() {
 }
 
 #[test]
-fn a_wrong_key_is_noticed_before_anybody_connects() {
+fn a_wrong_api_key_is_refused_before_any_session_connects() {
     let server = Server::start(Script::default());
     let mut plan = plan(&server.url);
     plan.publishing.as_mut().unwrap().key = ApiKey("guess".to_owned());
@@ -175,14 +175,14 @@ fn a_wrong_key_is_noticed_before_anybody_connects() {
 }
 
 #[test]
-fn sessions_come_at_the_pace_that_was_asked_for() {
+fn sessions_connect_at_the_requested_rate() {
     let paced = report(Script::default(), |plan| plan.ramp = Some(100.0));
     nothing_is_lost(&paced);
     assert!(paced.connect.seconds >= 0.19, "{}", paced.connect.seconds);
 }
 
 #[test]
-fn figures_go_out_as_json_and_as_a_picture() {
+fn the_report_is_written_as_json_and_svg() {
     let report = report(Script::default(), |_| {});
     let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
     assert_eq!(json["deliveries"]["missing"], 0);

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_the_edge_of_the_box_still_has_an_outline() {
+    fn an_area_that_reaches_the_edge_of_the_box_has_an_outline() {
         assert_eq!(
             trace_outlines(point_from_xy(0.0, 0.0), point_from_xy(500.0, 500.0), 50.0, |_| 1.0)
                 .len(),

@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_on_a_line_is_found_by_distance_and_the_distance_by_place() {
+    fn points_and_distances_along_a_line_convert_both_ways() {
         let line = MeasuredLine::new(vec![
             point_from_xy(0.0, 0.0),
             point_from_xy(100.0, 0.0),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_projection_there_and_back_is_the_same_place() {
+    fn the_projection_round_trips() {
         let projection = Projection::with_origin(54.7, 2.1);
         let p = point_from_xy(-8_123.0, 4_321.0);
         let (lat, lon) = projection.to_lat_lon(p);

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inner_ring_is_a_hole_and_the_shore_is_measured_from_both_sides() {
+    fn inner_rings_are_holes_and_shore_distances_are_signed() {
         let mut raster = Raster::new(point_from_xy(0.0, 0.0), point_from_xy(2_000.0, 2_000.0));
         raster.fill_rings(&[square(1_000.0), square(300.0)], GroundCover::Land, |_| true);
         raster.measure_shore();

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_must_be_is_quoted() {
+    fn cells_are_quoted_only_where_necessary() {
         let cases = [
             ("Mill Lane", "Mill Lane"),
             ("Old Town, Mill Lane", "\"Old Town, Mill Lane\""),

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vehicle_goes_all_the_way_and_never_back() {
+    fn a_vehicle_reaches_the_next_stop_and_never_moves_backwards() {
         let mut before = 0.0;
         for i in 0..=1_000 {
             let (share, pace) = progress_and_pace(f64::from(i) / 1_000.0);

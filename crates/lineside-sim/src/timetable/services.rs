@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exactly_one_basic_service_runs_each_day_and_the_first_day_is_a_working_day() {
+    fn one_basic_service_runs_per_day_starting_with_a_working_day() {
         for start in 0..8 {
             let time = CityTime::with_start(UnixMillis(1_795_000_000_000 + start * 86_400_000));
             assert!(Service::Weekday.is_active_on(&time, 0));

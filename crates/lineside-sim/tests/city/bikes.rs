@@ -56,7 +56,7 @@ fn vehicles(origin: &FeedOrigin, now: UnixMillis) -> Vec<VehicleStatus> {
 }
 
 #[test]
-fn the_discovery_file_names_files_that_are_there() {
+fn the_discovery_file_lists_existing_files() {
     let origin = origin();
     let bytes = file(&origin, "gbfs/gbfs.json", START);
     let (discovery, problems) = decode_discovery(&bytes, &DiscoveryLimits::default()).unwrap();
@@ -71,7 +71,7 @@ fn the_discovery_file_names_files_that_are_there() {
 }
 
 #[test]
-fn stations_have_room_for_what_they_have_and_change_over_the_day() {
+fn station_counts_match_the_capacity_and_change_over_the_day() {
     let origin = origin();
     let stations = stations(&origin);
     assert!(stations.len() >= 20, "{}", stations.len());
@@ -101,7 +101,7 @@ fn stations_have_room_for_what_they_have_and_change_over_the_day() {
 }
 
 #[test]
-fn a_vehicle_has_another_name_after_each_rental_and_keeps_its_own_until_then() {
+fn the_id_of_a_vehicle_changes_only_with_each_rental() {
     let origin = origin();
     let at = |minutes| {
         vehicles(&origin, after(minutes))
@@ -127,7 +127,7 @@ fn a_vehicle_has_another_name_after_each_rental_and_keeps_its_own_until_then() {
 }
 
 #[test]
-fn faults_hold_for_all_files_of_the_system() {
+fn faults_apply_to_all_files_of_the_system() {
     let origin = origin();
     let with = |fault| {
         origin.fault_control().set_fault(CityFeed::Bikes, Some(fault));

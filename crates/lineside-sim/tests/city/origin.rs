@@ -56,7 +56,7 @@ fn each_feed_is_served_with_its_type_and_validators() {
 }
 
 #[test]
-fn what_a_client_has_already_is_not_sent_again() {
+fn an_unchanged_feed_is_answered_with_not_modified() {
     let origin = origin(&[]);
     let first = get(&origin, CityFeed::City, after(0));
     let (tag, date) = (header(&first, "etag").unwrap(), header(&first, "last-modified").unwrap());
@@ -84,7 +84,7 @@ fn what_a_client_has_already_is_not_sent_again() {
 }
 
 #[test]
-fn each_fault_does_what_it_says() {
+fn each_fault_has_its_documented_effect() {
     let origin = origin(&[]);
     let now = after(5);
     let good = get(&origin, CityFeed::Trips, now);
@@ -118,7 +118,7 @@ fn each_fault_does_what_it_says() {
 }
 
 #[test]
-fn a_script_breaks_only_its_feed_and_only_for_its_time() {
+fn a_scripted_fault_affects_only_its_feed_and_period() {
     let origin = origin(&["city-alerts:500@60+2m"]);
     let status =
         |feed, seconds: i64| get(&origin, feed, UnixMillis(START.0 + seconds * 1_000)).status;
@@ -127,7 +127,7 @@ fn a_script_breaks_only_its_feed_and_only_for_its_time() {
 }
 
 #[test]
-fn the_schedule_can_be_old_foreign_or_cut() {
+fn the_schedule_can_be_outdated_foreign_or_truncated() {
     let origin = origin(&[]);
     let with = |fault| {
         origin.fault_control().set_fault(CityFeed::City, Some(fault));

@@ -24,7 +24,7 @@ fn place(vehicle: &proto::VehiclePosition) -> (f64, f64) {
 }
 
 #[test]
-fn about_three_hundred_vehicles_are_out_in_the_rush_hour_and_few_at_night() {
+fn about_300_vehicles_run_in_the_rush_hour_and_few_at_night() {
     for minutes in [10, 30, 45, 60] {
         let n = CITY.vehicle_positions_feed(after(minutes)).entity.len();
         assert!((270..=330).contains(&n), "{n} vehicles {minutes} minutes after the start");
@@ -34,7 +34,7 @@ fn about_three_hundred_vehicles_are_out_in_the_rush_hour_and_few_at_night() {
 }
 
 #[test]
-fn the_same_instant_is_always_the_same() {
+fn feeds_depend_only_on_the_seed_and_the_time() {
     for now in [after(0), after(700)] {
         let first = CITY.realtime_feeds(now);
         CITY.realtime_feeds(after(5_000));
@@ -47,7 +47,7 @@ fn the_same_instant_is_always_the_same() {
 }
 
 #[test]
-fn every_id_is_in_the_schedule() {
+fn every_id_exists_in_the_schedule() {
     for now in samples() {
         let realtime = CITY.realtime_feeds(now);
         for vehicle in vehicles(&realtime.vehicle_positions) {
@@ -115,7 +115,7 @@ fn check_stops(update: &proto::TripUpdate) {
 }
 
 #[test]
-fn delays_and_times_say_the_same_against_the_schedule() {
+fn delays_are_consistent_with_predicted_times() {
     for update in updates(&CITY.trip_updates_feed(after(40))).filter(|u| is(&u.trip, Scheduled)) {
         let Some(trip) = SCHEDULE.find_trip(update.trip.trip_id.as_deref().unwrap()) else {
             continue;
@@ -142,7 +142,7 @@ fn delays_and_times_say_the_same_against_the_schedule() {
 }
 
 #[test]
-fn vehicles_stay_on_their_lines_and_never_leap() {
+fn vehicles_stay_on_their_lines_and_never_jump() {
     let mut before: BTreeMap<String, proto::VehiclePosition> = BTreeMap::new();
     let mut moved = 0;
     for step in 0..90 {
@@ -200,7 +200,7 @@ fn off_line(vehicle: &proto::VehiclePosition) -> f64 {
 }
 
 #[test]
-fn a_vehicle_is_one_vehicle_and_says_what_it_does() {
+fn each_vehicle_is_listed_once_with_speed_status_and_occupancy() {
     for now in samples() {
         let message = CITY.vehicle_positions_feed(now);
         let ids: BTreeSet<&str> = vehicles(&message).map(vehicle_id).collect();
@@ -305,7 +305,7 @@ fn a_day_has_cancellations_skipped_stops_added_trips_and_headway_trips() {
 }
 
 #[test]
-fn added_trips_tell_all_calls_and_depart_from_the_last_as_they_arrive() {
+fn added_trips_list_all_calls_with_equal_times_at_the_last() {
     let mut under_way = 0;
     for minutes in (0..240).step_by(20) {
         let realtime = CITY.realtime_feeds(after(minutes));
@@ -369,7 +369,7 @@ fn buses_bunch() {
 }
 
 #[test]
-fn after_midnight_trips_of_the_day_before_go_on() {
+fn trips_of_the_previous_day_continue_after_midnight() {
     let day =
         |now: UnixMillis| SCHEDULE.local_date(now.unix_seconds()).strftime("%Y%m%d").to_string();
     let (first, now) = (day(after(0)), after(18 * 60 + 30));
@@ -394,7 +394,7 @@ fn most_predictions_are_the_same_bytes_two_seconds_later() {
 }
 
 #[test]
-fn alerts_speak_three_languages_and_hold_now_or_soon() {
+fn alerts_have_three_languages_and_current_or_upcoming_periods() {
     let mut effects = BTreeSet::new();
     for now in samples() {
         let message = CITY.alerts_feed(now);
@@ -427,7 +427,7 @@ fn alerts_speak_three_languages_and_hold_now_or_soon() {
 }
 
 #[test]
-fn a_single_cancelled_trip_is_not_told_of_in_the_plural() {
+fn the_text_of_a_single_cancelled_trip_is_singular() {
     let (mut single, mut several) = (0, 0);
     for minutes in (0..24 * 60).step_by(20) {
         let message = CITY.alerts_feed(after(minutes));
@@ -443,7 +443,7 @@ fn a_single_cancelled_trip_is_not_told_of_in_the_plural() {
 }
 
 #[test]
-fn days_later_the_service_of_that_day_runs() {
+fn the_service_of_the_day_runs_days_later() {
     for (days, service) in [(1, "wd"), (5, "sa"), (6, "su"), (8, "wd")] {
         let now = after(days * 1_440 + 4 * 60);
         let message = CITY.vehicle_positions_feed(now);

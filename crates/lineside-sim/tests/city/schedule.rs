@@ -8,7 +8,7 @@ use lineside_sim::{City, CityOptions, write_benchmark_city};
 use lineside_sync::UnixMillis;
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_seed_another_city() {
+fn equal_seeds_give_equal_cities_and_different_seeds_different_ones() {
     assert!(written(&TWIN) == written(&CITY), "both zips are identical");
     assert_eq!(TWIN.base_map_geojson().to_string(), CITY.base_map_geojson().to_string());
     let other = City::generate(8, CityOptions::with_start(START));
@@ -17,7 +17,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_another_city() {
 }
 
 #[test]
-fn the_city_has_enough_to_look_at() {
+fn the_city_has_all_modes_and_enough_stops() {
     let timetable = &*SCHEDULE;
     let mut modes: BTreeMap<u16, usize> = BTreeMap::new();
     for route in timetable.routes() {
@@ -43,7 +43,7 @@ fn the_city_has_enough_to_look_at() {
 }
 
 #[test]
-fn addresses_are_of_a_domain_for_examples_that_validators_accept() {
+fn agency_urls_use_an_example_domain() {
     assert!(SCHEDULE.agencies().len() > 1);
     for agency in SCHEDULE.agencies() {
         let url = agency.url.unwrap();
@@ -52,7 +52,7 @@ fn addresses_are_of_a_domain_for_examples_that_validators_accept() {
 }
 
 #[test]
-fn places_have_names_of_their_own() {
+fn places_have_unique_names() {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for stop in SCHEDULE.stops().filter(|s| s.parent.is_none()) {
         assert!(stop.name.chars().next().is_some_and(char::is_uppercase), "{}", stop.name);
@@ -92,7 +92,7 @@ fn off_segment(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
 }
 
 #[test]
-fn the_working_day_runs_on_the_day_of_the_start_and_exceptions_come_later() {
+fn weekday_service_runs_on_the_day_of_the_start() {
     let date = SCHEDULE.local_date(START.unix_seconds());
     let services: BTreeSet<&str> = SCHEDULE
         .trips()
@@ -138,7 +138,7 @@ fn a_board_at_the_start_shows_about_half_past_seven() {
 }
 
 #[test]
-fn a_city_of_a_wanted_size_is_about_that_size() {
+fn a_city_has_about_the_requested_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_benchmark_city(folder.path(), 120_000).unwrap();
     let limits = DatasetLimits::default();
@@ -151,7 +151,7 @@ fn a_city_of_a_wanted_size_is_about_that_size() {
 }
 
 #[test]
-fn absurd_sizes_are_brought_into_bounds() {
+fn invalid_sizes_are_clamped() {
     let options = CityOptions { vehicles: 0, ..CityOptions::with_start(UnixMillis(i64::MIN / 2)) };
     let city = City::generate(3, options);
     assert!(city.city_size().vehicles > 0 && city.city_size().stop_times > 0);

@@ -62,7 +62,7 @@ fn asks_for_all() -> ServiceRequest {
 }
 
 #[test]
-fn one_request_is_answered_with_what_gtfs_realtime_says_too() {
+fn a_siri_answer_matches_the_gtfs_realtime_feeds() {
     let now = after(40);
     let reply = post(&origin(), "siri/et", now, MessagePayload::ServiceRequest(asks_for_all()));
     assert_eq!(reply.status, 200);
@@ -95,7 +95,7 @@ fn one_request_is_answered_with_what_gtfs_realtime_says_too() {
 }
 
 #[test]
-fn an_envelope_is_answered_in_one_and_what_is_no_request_is_refused() {
+fn a_soap_request_gets_a_soap_answer_and_a_non_request_is_refused() {
     let origin = origin();
     let request = CheckStatusRequest { message_identifier: Some("c".into()), ..Default::default() };
     let message = SiriMessage {
@@ -153,7 +153,7 @@ fn taken(origin: &FeedOrigin, now: UnixMillis) -> Vec<SiriDelivery> {
 }
 
 #[test]
-fn who_subscribes_is_told_everything_and_then_what_changed_until_it_has_the_same() {
+fn a_subscriber_receives_everything_and_then_changes() {
     let origin = origin();
     let agreed = subscribe(&origin, INBOX, after(0));
     assert!(agreed.response_statuses.iter().all(|it| it.status == Some(true)));
@@ -185,7 +185,7 @@ fn who_subscribes_is_told_everything_and_then_what_changed_until_it_has_the_same
 }
 
 #[test]
-fn nothing_new_is_a_heartbeat_and_an_ended_subscription_is_silence() {
+fn idle_subscriptions_get_heartbeats_and_ended_ones_nothing() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
     // The city does not change while its clock stands still.
@@ -221,7 +221,7 @@ fn nothing_new_is_a_heartbeat_and_an_ended_subscription_is_silence() {
 }
 
 #[test]
-fn who_takes_nothing_is_told_all_again_and_then_let_go() {
+fn a_failing_subscriber_is_sent_everything_again_and_then_dropped() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
     let first = origin.list_due_deliveries(after(0));
@@ -236,7 +236,7 @@ fn who_takes_nothing_is_told_all_again_and_then_let_go() {
 }
 
 #[test]
-fn the_city_brings_news_to_its_own_machine_only() {
+fn subscriptions_are_accepted_for_loopback_addresses_only() {
     for elsewhere in ["http://a.example/", "https://127.0.0.1/", "http://127.0.0.1.a.example/", ""]
     {
         let refused = subscribe(&origin(), elsewhere, START);
@@ -245,7 +245,7 @@ fn the_city_brings_news_to_its_own_machine_only() {
 }
 
 #[test]
-fn a_fault_of_a_service_holds_for_its_answers_and_deliveries() {
+fn a_fault_of_a_service_applies_to_its_answers_and_deliveries() {
     let origin = origin();
     subscribe(&origin, INBOX, after(0));
     let ask = || post(&origin, "siri/et", after(1), MessagePayload::ServiceRequest(asks_for_all()));

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_lies_under_its_hash_and_is_its_owners_alone() {
+    fn a_blob_is_stored_under_its_hash_with_private_permissions() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::open_folder(folder.path().join("blobs"));
         let hash = put(&blobs, "abc");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_blob_is_not_believed() {
+    fn a_damaged_blob_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::open_folder(folder.path().to_owned());
         let hash = put(&blobs, "abc");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_finished_is_no_blob_and_goes_at_the_next_start() {
+    fn an_unfinished_blob_is_deleted_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = BlobFolder::open_folder(folder.path().to_owned());
         let unfinished = begin(&blobs, "half");
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn only_digits_are_a_hash() {
+    fn only_64_lowercase_hexadecimal_digits_are_a_hash() {
         for bad in ["", "ab", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32), &"0".repeat(65)] {
             assert_eq!(BlobHash::parse_hex(bad), None, "{bad}");
         }

@@ -12,7 +12,7 @@ fn row(id: &str, line: Option<&str>, start: UnixMillis, trips: u32) -> DelayRow 
 }
 
 #[test]
-fn a_quarter_is_kept_by_feed_and_line_and_its_latest_word_holds() {
+fn delays_are_stored_by_feed_line_and_quarter_and_replaced() {
     let place = Place::new();
     let store = place.open();
     let first = [row("city", None, EIGHT, 40), row("city", Some("T1"), EIGHT, 10)];
@@ -36,7 +36,7 @@ fn a_quarter_is_kept_by_feed_and_line_and_its_latest_word_holds() {
 }
 
 #[test]
-fn what_is_older_than_a_day_goes() {
+fn delays_older_than_a_day_are_deleted() {
     let place = Place::new();
     let store = place.open();
     let starts = || (0..10).map(|quarter| EIGHT + QUARTER * quarter);

@@ -18,7 +18,7 @@ fn edit(id: &str, before: Option<&str>, after: Option<&str>) -> OverrideEdit {
 }
 
 #[test]
-fn what_is_laid_over_a_feed_is_what_its_last_edit_says() {
+fn the_override_of_a_feed_is_that_of_its_last_edit() {
     let place = Place::new();
     let store = place.open();
     let first = edit("city", None, Some("one"));
@@ -50,7 +50,7 @@ fn what_is_laid_over_a_feed_is_what_its_last_edit_says() {
 }
 
 #[test]
-fn an_edit_that_the_disk_does_not_take_changes_nothing() {
+fn an_edit_that_cannot_be_written_changes_nothing() {
     let place = Place::new();
     let store = place.open();
     store.commit_edit(&edit("city", None, Some("one"))).unwrap();
@@ -60,7 +60,7 @@ fn an_edit_that_the_disk_does_not_take_changes_nothing() {
 }
 
 #[test]
-fn edits_and_polls_are_written_side_by_side() {
+fn edits_and_polls_are_written_concurrently() {
     let place = Place::new();
     let store = place.open();
     for n in 0..50 {

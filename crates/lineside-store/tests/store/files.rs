@@ -33,7 +33,7 @@ fn refused(place: &Place) -> StoreError {
 }
 
 #[test]
-fn a_newer_file_is_refused_and_left_as_it_is() {
+fn a_newer_file_is_refused_and_left_unchanged() {
     let place = Place::new();
     drop(place.open());
     let connection = rusqlite::Connection::open(place.file()).unwrap();
@@ -49,7 +49,7 @@ fn a_newer_file_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_damaged_file_is_told_of_with_its_name_and_what_to_do() {
+fn a_damaged_file_is_refused_with_its_name_and_advice() {
     let place = Place::new();
     fs::write(place.file(), "this is a text, and long enough for the head of a file. ".repeat(40))
         .unwrap();
@@ -73,7 +73,7 @@ fn move_file(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_new_file_takes_no_bodies_of_the_one_before() {
+fn a_new_database_does_not_adopt_earlier_blobs() {
     let place = Place::new();
     let (lost, found) = (place.folder.path().join("blobs"), place.folder.path().join("blobs-2"));
     fs::create_dir(place.folder.path().join("blobs-1")).unwrap();
@@ -101,7 +101,7 @@ fn a_new_file_takes_no_bodies_of_the_one_before() {
 }
 
 #[test]
-fn a_place_that_is_not_to_be_had_is_told_of() {
+fn an_unusable_path_is_refused_with_the_reason() {
     let place = Place::new();
     fs::create_dir(place.file()).unwrap();
     let error = refused(&place);
@@ -110,7 +110,7 @@ fn a_place_that_is_not_to_be_had_is_told_of() {
 }
 
 #[test]
-fn the_file_is_its_owners_alone() {
+fn the_database_files_are_private() {
     let place = Place::new();
     let store = place.open();
     store.record_poll(&feed("city"), poll(EIGHT, false));
@@ -131,7 +131,7 @@ fn prevent_wal(place: &Place) -> PathBuf {
 }
 
 #[test]
-fn a_start_after_a_clean_stop_reads_the_file_where_the_disk_has_no_room_for_a_wal() {
+fn a_full_disk_after_a_clean_stop_still_allows_reading() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "the last good bytes"));
@@ -159,7 +159,7 @@ fn a_start_after_a_clean_stop_reads_the_file_where_the_disk_has_no_room_for_a_wa
 }
 
 #[test]
-fn rows_that_a_killed_server_left_in_the_wal_are_read_where_the_disk_has_no_room_for_its_index() {
+fn a_full_disk_after_a_crash_still_allows_reading_the_wal() {
     let place = Place::new();
     drop(place.open());
     let store = place.open();
@@ -185,7 +185,7 @@ fn rows_that_a_killed_server_left_in_the_wal_are_read_where_the_disk_has_no_room
 }
 
 #[test]
-fn a_start_that_cannot_write_yet_reads_what_there_is_and_writes_later() {
+fn a_start_on_a_locked_file_reads_now_and_writes_later() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "the last good bytes"));

@@ -26,7 +26,7 @@ fn tell(archive: &dyn PollArchive) {
 }
 
 #[test]
-fn a_pause_is_remembered_after_what_came_before_it() {
+fn a_pause_is_recorded_after_earlier_polls() {
     let place = Place::new();
     let store = place.open();
     let city = feed("city");
@@ -46,7 +46,7 @@ fn a_pause_is_remembered_after_what_came_before_it() {
 }
 
 #[test]
-fn a_store_and_memory_say_the_same() {
+fn the_store_and_the_memory_archive_agree() {
     let place = Place::new();
     let store = place.open();
     let memory = MemoryArchive::new(Arc::<SimulatedClock>::clone(&place.clock));
@@ -86,7 +86,7 @@ fn a_store_and_memory_say_the_same() {
 }
 
 #[test]
-fn a_restart_loses_nothing_and_shows_when_the_server_was_away() {
+fn a_restart_loses_nothing_and_shows_the_downtime() {
     let place = Place::new();
     let store = place.open();
     tell(&store);
@@ -109,7 +109,7 @@ fn a_restart_loses_nothing_and_shows_when_the_server_was_away() {
 }
 
 #[test]
-fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
+fn polls_are_deleted_after_a_day_and_bins_as_configured() {
     let place = Place::new();
     let store = place.open();
     tell(&store);
@@ -130,7 +130,7 @@ fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
 }
 
 #[test]
-fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
+fn notifications_survive_a_restart_until_they_expire() {
     let place = Place::new();
     let store = place.open();
     let row = NotificationRow {

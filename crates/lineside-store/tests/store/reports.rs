@@ -29,7 +29,7 @@ fn versions(store: &Store, id: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_latest_look_at_a_version_is_kept_also_after_a_restart() {
+fn the_latest_report_of_a_version_survives_a_restart() {
     let place = Place::new();
     let store = place.open();
     found(&place, &store, "city", "one", "{}");
@@ -47,7 +47,7 @@ fn the_latest_look_at_a_version_is_kept_also_after_a_restart() {
 }
 
 #[test]
-fn all_that_was_said_of_one_version_is_found_by_how_its_subject_begins() {
+fn reports_of_a_version_are_found_by_subject_prefix() {
     let place = Place::new();
     let store = place.open();
     for (subject, version) in
@@ -74,7 +74,7 @@ fn all_that_was_said_of_one_version_is_found_by_how_its_subject_begins() {
 }
 
 #[test]
-fn the_oldest_go_when_there_are_too_many() {
+fn the_oldest_reports_are_deleted_beyond_the_limit() {
     let place = Place::new();
     let store = place.open();
     for version in 0..KEEP.reports + 3 {
@@ -88,7 +88,7 @@ fn the_oldest_go_when_there_are_too_many() {
 }
 
 #[test]
-fn what_was_refused_pushes_out_nothing_that_was_not() {
+fn reports_of_refused_versions_do_not_displace_others() {
     let place = Place::new();
     let store = place.open();
     found(&place, &store, "city", "good", "{}");

@@ -44,7 +44,7 @@ pub(crate) fn blobs(place: &Place) -> Vec<PathBuf> {
 }
 
 #[test]
-fn bytes_come_back_as_they_were_with_all_that_is_known_of_them() {
+fn snapshots_survive_a_restart_with_their_metadata() {
     let place = Place::new();
     let store = place.open();
     assert_eq!(store.find_head(&key("city")), None);
@@ -73,7 +73,7 @@ fn bytes_come_back_as_they_were_with_all_that_is_known_of_them() {
 }
 
 #[test]
-fn what_is_replaced_goes_unless_another_feed_has_the_same() {
+fn a_replaced_body_is_deleted_unless_another_feed_uses_it() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "one"));
@@ -88,7 +88,7 @@ fn what_is_replaced_goes_unless_another_feed_has_the_same() {
 }
 
 #[test]
-fn a_damaged_body_is_passed_over_and_written_anew_when_it_comes_again() {
+fn a_damaged_body_is_ignored_and_can_be_saved_again() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "three"));
@@ -103,7 +103,7 @@ fn a_damaged_body_is_passed_over_and_written_anew_when_it_comes_again() {
 }
 
 #[test]
-fn what_nothing_refers_to_goes_at_the_start() {
+fn unreferenced_bodies_are_deleted_at_the_start() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one"));
@@ -123,7 +123,7 @@ fn what_nothing_refers_to_goes_at_the_start() {
 }
 
 #[test]
-fn feeds_that_are_gone_are_forgotten_after_a_month() {
+fn removed_feeds_are_deleted_after_a_month() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "two"));
@@ -146,7 +146,7 @@ fn feeds_that_are_gone_are_forgotten_after_a_month() {
 }
 
 #[test]
-fn a_disk_that_takes_nothing_is_told_of_and_the_bytes_before_stay() {
+fn a_failed_save_is_reported_and_leaves_the_earlier_snapshot() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one"));
@@ -164,7 +164,7 @@ fn a_disk_that_takes_nothing_is_told_of_and_the_bytes_before_stay() {
 }
 
 #[test]
-fn tables_that_cannot_be_written_leave_the_bytes_before() {
+fn a_locked_database_leaves_the_earlier_snapshot() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one"));
@@ -178,7 +178,7 @@ fn tables_that_cannot_be_written_leave_the_bytes_before() {
 }
 
 #[test]
-fn bodies_are_their_owners_alone() {
+fn stored_bodies_are_private() {
     let place = Place::new();
     let store = place.open();
     assert!(save(&store, "city", "one"));

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::*;
 
 #[test]
-fn what_could_not_be_written_is_written_when_it_can_be_again() {
+fn failed_writes_are_retried() {
     let place = Place::new();
     let store = place.open();
     let mut other = Connection::open(place.file()).unwrap();
@@ -24,7 +24,7 @@ fn what_could_not_be_written_is_written_when_it_can_be_again() {
 }
 
 #[test]
-fn telling_never_waits_and_what_does_not_fit_is_counted() {
+fn recording_never_blocks_and_dropped_records_are_counted() {
     let place = Place::new();
     let store = place.open();
     let mut other = Connection::open(place.file()).unwrap();
@@ -41,7 +41,7 @@ fn telling_never_waits_and_what_does_not_fit_is_counted() {
 }
 
 #[test]
-fn a_store_that_is_closed_while_the_disk_fails_does_end() {
+fn closing_the_store_while_writes_fail_terminates() {
     let place = Place::new();
     let store = place.open();
     let mut other = Connection::open(place.file()).unwrap();

@@ -53,7 +53,7 @@ fn labels(store: &Store, id: &str) -> Vec<String> {
 const HOUR: Duration = Duration::from_secs(3_600);
 
 #[test]
-fn each_version_is_told_with_when_it_was_there() {
+fn each_version_is_listed_with_its_period() {
     let place = Place::new();
     let store = place.open();
     come(&place, &store, "city", "one");
@@ -91,7 +91,7 @@ fn each_version_is_told_with_when_it_was_there() {
 }
 
 #[test]
-fn beyond_their_number_and_their_age_versions_go_but_never_the_one_that_is_served() {
+fn old_versions_are_deleted_except_the_served_one() {
     let place = Place::new();
     let store = place.open();
     for text in ["one", "two", "six", "ten"] {

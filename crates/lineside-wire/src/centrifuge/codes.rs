@@ -112,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_code_makes_a_client_stop_for_good() {
+    fn every_disconnect_code_allows_reconnecting() {
         assert!(DISCONNECTS.iter().all(|it| (3000..3500).contains(&it.code)));
         assert!(DISCONNECTS.iter().all(|it| it.reason.len() <= 123));
         assert!(UNSUBSCRIBES.iter().all(|it| (2000..3000).contains(&it.code)));
     }
 
     #[test]
-    fn a_code_has_one_meaning() {
+    fn codes_are_unique_and_sorted() {
         assert!(ERRORS.is_sorted_by(|a, b| a.code < b.code));
         assert!(DISCONNECTS.is_sorted_by(|a, b| a.code < b.code));
         assert!(UNSUBSCRIBES.is_sorted_by(|a, b| a.code < b.code));

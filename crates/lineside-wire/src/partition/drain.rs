@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_them_are_left_when_half_of_the_time_is_over() {
+    fn connections_are_drained_evenly_over_the_period() {
         let draining = DrainSchedule::new(Duration::from_secs(5), Duration::from_secs(4), 100);
         let stay = |seconds| draining.connections_to_keep(Duration::from_secs(seconds));
         assert_eq!([5, 6, 7, 9, 60].map(stay), [100, 75, 50, 0, 0]);

@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_off_is_what_was_written(
+        fn cut_front_removes_exactly_the_written_bytes(
             texts in prop::collection::vec("[a-z]{0,5}", 0..8),
             bytes in 0_usize..50,
         ) {

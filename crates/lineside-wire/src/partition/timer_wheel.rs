@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_due_in_the_second_after_its_time_and_once() {
+    fn a_row_is_due_once_in_the_second_after_its_time() {
         let mut wheel = TimerWheel::new(Duration::from_millis(10_500));
         wheel.schedule_row(7, Duration::from_millis(12_300));
         wheel.schedule_row(8, Duration::from_millis(10_600));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_ahead_is_looked_at_before_it_is_due() {
+    fn a_row_beyond_the_wheel_is_due_early() {
         let mut wheel = TimerWheel::new(Duration::ZERO);
         let second = wheel.schedule_row(1, Duration::from_secs(3_600));
         assert_eq!(second, SLOTS - 1);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_long_ago_is_found_after_a_long_sleep() {
+    fn overdue_rows_are_found_after_a_long_sleep() {
         let mut wheel = TimerWheel::new(Duration::ZERO);
         for row in 0..31 {
             wheel.schedule_row(row, Duration::from_secs(row.into()));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn it_wakes_when_the_second_is_over() {
+    fn the_wheel_waits_until_the_end_of_the_second() {
         let wheel = TimerWheel::new(Duration::from_millis(10_500));
         assert_eq!(
             wheel.until_next_second(Duration::from_millis(10_700)),

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_that_panics_takes_nobody_along() {
+    fn a_panicking_job_does_not_affect_other_jobs() {
         let pool = WorkerThreads::start_threads(1).expect("a thread");
         let (done, doing) = mpsc::sync_channel(1);
         pool.run_job(Box::new(|| panic!("intended panic; the next job must still run")));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_begun_is_dropped_with_the_pool() {
+    fn pending_jobs_are_dropped_with_the_pool() {
         let pool = WorkerThreads::start_threads(1).expect("a thread");
         let (begin, begun) = mpsc::sync_channel(1);
         let (end, wait) = mpsc::sync_channel::<()>(1);

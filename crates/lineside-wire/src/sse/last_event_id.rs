@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_passed_over() {
+    fn malformed_entries_are_ignored() {
         let last =
             LastEventId::parse_header("57,,@,city@,x@00000001:-1,good@00000001:1,y@1:1,\u{1f68b}");
         assert_eq!(last.find_position("good"), Some(at(1, 1)));
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn two_entries_for_one_sequence_count_as_none() {
+    fn duplicate_entries_of_a_sequence_are_ignored() {
         let last = LastEventId::parse_header("city@00000001:5,tram@00000001:5,city@00000001:9");
         assert_eq!(last.find_position("city"), None);
         assert_eq!(last.find_position("tram"), Some(at(1, 5)));
     }
 
     #[test]
-    fn a_long_one_is_read_as_far_as_the_bound() {
+    fn a_long_header_is_read_up_to_the_limit() {
         let long: String = (0..100_000).map(|n| format!("é{n}@00000001:1,")).collect();
         let last = LastEventId::parse_header(&long);
         assert_eq!(last.0.len(), CHANNELS_MAX);
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_can_be_read(text in any::<String>()) {
+        fn parsing_any_text_is_bounded(text in any::<String>()) {
             prop_assert!(LastEventId::parse_header(&text).0.len() <= CHANNELS_MAX);
         }
     }

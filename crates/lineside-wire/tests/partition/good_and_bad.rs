@@ -15,7 +15,7 @@ use crate::stage::{FAULT, PATIENCE, Stage, eventually};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn everybody_is_given_everything_in_order_over_both_transports() {
+fn every_client_receives_all_publications_over_both_transports() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..200).map(|_| stage.listener(1)).collect();
     let mut events: Vec<_> = (0..200).map(|_| stage.events(1, SseSubscriber::default())).collect();
@@ -41,7 +41,7 @@ fn everybody_is_given_everything_in_order_over_both_transports() {
 }
 
 #[test]
-fn after_a_fault_a_partition_goes_on_with_those_who_come_back() {
+fn a_failed_partition_serves_reconnecting_clients() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
     let token = json!({"subscribe": {"channel": "feed/2", "token": FAULT}, "id": 9});
@@ -58,7 +58,7 @@ fn after_a_fault_a_partition_goes_on_with_those_who_come_back() {
 }
 
 #[test]
-fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
+fn a_stalled_client_is_disconnected_without_affecting_others() {
     let stage = Stage::new(10);
     let sleepers: Vec<Peer> = (0..10).map(|_| stage.listener(1)).collect();
     let mut good: Vec<Peer> = (0..50).map(|_| stage.listener(1)).collect();
@@ -84,7 +84,7 @@ fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
 }
 
 #[test]
-fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
+fn an_overtaken_reader_receives_the_state_with_a_gap() {
     let stage = Stage::new(10);
     let mut slow = stage.listener(1);
     let is_blocked = || stage.partitions.metrics().blocked_count() > 0;
@@ -114,7 +114,7 @@ fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
 }
 
 #[test]
-fn a_large_state_to_many_keeps_no_other_room_waiting() {
+fn sending_a_large_state_to_many_does_not_delay_other_rooms() {
     let stage = Stage::new(2_000_000);
     let mut lone = stage.listener(2);
     // These clients do not read, so as many states as possible are in transfer.
@@ -145,7 +145,7 @@ fn a_large_state_to_many_keeps_no_other_room_waiting() {
 }
 
 #[test]
-fn who_does_not_answer_a_ping_is_told_so_and_who_does_stays() {
+fn a_client_that_does_not_answer_a_ping_is_disconnected() {
     let stage = Stage::new(10);
     let (mut silent, mut lively) = (stage.listener(1), stage.listener(1));
     let quiet = stage.websocket();
@@ -169,7 +169,7 @@ fn who_does_not_answer_a_ping_is_told_so_and_who_does_stays() {
 }
 
 #[test]
-fn nonsense_ends_its_own_connection_only() {
+fn malformed_input_ends_only_its_own_connection() {
     let stage = Stage::new(10);
     let mut good = stage.listener(1);
     let unmasked = b"\x81\x02{}".as_slice();
@@ -201,7 +201,7 @@ fn nonsense_ends_its_own_connection_only() {
 }
 
 #[test]
-fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
+fn a_stream_ends_when_its_token_expires_or_the_back_end_orders_it() {
     let stage = Stage::new(10);
     let short = SseSubscriber { user: "anna".into(), lives: Some(5 * SECOND) };
     let long = SseSubscriber { user: "bert".into(), lives: None };
@@ -230,7 +230,7 @@ fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
 }
 
 #[test]
-fn who_floods_an_event_stream_is_cut_off() {
+fn a_client_that_floods_an_event_stream_is_disconnected() {
     let stage = Stage::new(10);
     let mut good = stage.listener(1);
     let mut chatty = stage.events(1, SseSubscriber::default());
@@ -249,7 +249,7 @@ fn who_floods_an_event_stream_is_cut_off() {
 }
 
 #[test]
-fn a_stop_lets_all_go_evenly_with_the_code_for_it() {
+fn draining_closes_all_connections_evenly_with_the_shutdown_code() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..100).map(|_| stage.listener(1)).collect();
     let mut stream = stage.events(1, SseSubscriber::default());

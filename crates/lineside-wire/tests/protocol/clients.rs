@@ -25,7 +25,7 @@ fn advance(network: &Network, seconds: u64) {
 }
 
 #[test]
-fn who_it_is_comes_first_and_once() {
+fn connect_must_be_the_first_command_and_sent_once() {
     let network = Network::new(16);
     for format in FORMATS {
         let mut peer = Peer::new(&network.hub, format, false);
@@ -41,7 +41,7 @@ fn who_it_is_comes_first_and_once() {
 }
 
 #[test]
-fn who_says_nothing_is_closed() {
+fn a_client_that_never_sends_connect_is_closed() {
     let network = Network::new(16);
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
     let due = network.hub.clock().monotonic() + Duration::from_secs(10);
@@ -57,7 +57,7 @@ fn who_says_nothing_is_closed() {
 }
 
 #[test]
-fn a_ping_wants_a_pong() {
+fn a_client_without_a_pong_is_closed() {
     let network = Network::new(16);
     for format in FORMATS {
         let mut peer = Peer::new(&network.hub, format, false);
@@ -86,7 +86,7 @@ fn message(text: &[u8]) -> BytesMut {
 }
 
 #[test]
-fn a_message_that_takes_too_long_is_the_last() {
+fn a_message_that_takes_too_long_ends_the_connection() {
     let network = Network::new(16);
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
     peer.connect("");
@@ -101,7 +101,7 @@ fn a_message_that_takes_too_long_is_the_last() {
 }
 
 #[test]
-fn who_gets_messages_through_is_not_slow_however_they_are_cut() {
+fn completing_messages_in_pieces_is_not_slow() {
     let network = Network::new(16);
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
     peer.connect("");
@@ -120,7 +120,7 @@ fn who_gets_messages_through_is_not_slow_however_they_are_cut() {
 }
 
 #[test]
-fn a_subscriber_begins_with_nothing_and_gets_the_state() {
+fn a_new_subscriber_starts_at_offset_zero_and_receives_the_state() {
     for format in FORMATS {
         let network = Network::new(16);
         (0..6).for_each(|vehicle| network.change(vehicle, 2));
@@ -176,7 +176,7 @@ fn a_refused_channel_has_its_code() {
 }
 
 #[test]
-fn what_was_missed_is_in_the_reply_and_the_rest_follows() {
+fn missed_publications_are_in_the_reply_and_the_rest_follows() {
     for format in FORMATS {
         let network = Network::new(1_000);
         network.change(0, 2);
@@ -247,7 +247,7 @@ fn a_flood_ends_the_connection_and_a_resubscription_does_not() {
 }
 
 #[test]
-fn what_makes_no_sense_ends_the_connection() {
+fn malformed_messages_end_the_connection() {
     let network = Network::new(16);
     for (opcode, payload, expected) in [
         (Opcode::Text, &b"nonsense"[..], 3003),
@@ -285,7 +285,7 @@ fn a_message_that_never_ends_ends_the_connection() {
 }
 
 #[test]
-fn who_falls_behind_again_and_again_is_slow() {
+fn a_client_that_falls_behind_repeatedly_is_disconnected_as_slow() {
     let network = Network::new(2);
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
     peer.connect("");
@@ -327,7 +327,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn a_client_ends_with_what_the_network_holds(
+    fn a_client_converges_to_the_data_of_the_network(
         steps in vec(step(), 1..120),
         ring in 1..12_usize,
         json in any::<bool>(),
@@ -381,7 +381,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_may_be_sent(bytes in vec(any::<u8>(), 0..400), piece in 1..60_usize) {
+    fn receiving_any_bytes_does_not_panic(bytes in vec(any::<u8>(), 0..400), piece in 1..60_usize) {
         let network = Network::new(4);
         for format in FORMATS {
             let mut peer = Peer::new(&network.hub, format, true);
@@ -399,7 +399,7 @@ proptest! {
 }
 
 #[test]
-fn who_listens_to_a_feed_that_goes_is_told_by_the_end_of_its_subscription() {
+fn removing_a_feed_ends_its_subscriptions() {
     let network = Network::new(16);
     for format in FORMATS {
         let mut peer = Peer::new(&network.hub, format, false);

@@ -97,7 +97,7 @@ fn error(bytes: &[u8]) -> Option<ReadError> {
 }
 
 #[test]
-fn a_broken_rule_has_its_code() {
+fn each_protocol_violation_has_its_close_code() {
     let protocol = |bytes: &[u8]| error(bytes).map(ReadError::close_code);
     assert_eq!(protocol(&[FINAL | 1, 1, b'x']), Some(1002), "no mask");
     for opcode in [3, 7, 11, 15] {
@@ -155,7 +155,7 @@ fn a_broken_rule_has_its_code() {
 }
 
 #[test]
-fn a_message_that_is_too_large_is_refused_by_its_head() {
+fn an_oversized_message_is_refused_by_its_head() {
     let short = |length: u16| [&[FINAL | 2, 0x80 | 126][..], &length.to_be_bytes(), &MASK].concat();
     assert_eq!(error(&short(4_096)), None);
     assert_eq!(error(&short(4_097)), Some(ReadError::TooLarge));
@@ -167,14 +167,14 @@ fn a_message_that_is_too_large_is_refused_by_its_head() {
 }
 
 #[test]
-fn a_message_in_too_many_frames_is_refused_also_if_they_are_empty() {
+fn a_message_in_too_many_frames_is_refused_even_if_empty() {
     let message = |n: usize| [raw(2, b"", MASK), raw(CONTINUATION, b"", MASK).repeat(n)].concat();
     assert_eq!(error(&message(4_095)), None);
     assert_eq!(error(&message(4_096)), Some(ReadError::TooLarge));
 }
 
 #[test]
-fn a_compressed_bomb_is_refused_and_its_bytes_never_held() {
+fn a_compression_bomb_is_refused_in_bounded_memory() {
     let mut bomb = BytesMut::new();
     Deflater::default().deflate_message(&vec![b' '; 4 << 20], &mut bomb);
     assert!(bomb.len() < 6_000);
@@ -186,7 +186,7 @@ fn a_compressed_bomb_is_refused_and_its_bytes_never_held() {
 }
 
 #[test]
-fn what_ends_in_a_final_block_is_a_message_too() {
+fn a_compressed_message_may_end_with_a_final_block() {
     // RFC 7692 §7.2.3.4
     let payload = [0xf3, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00, 0x00];
     assert_eq!(Inflater::default().inflate_message(&payload, 100).as_deref(), Ok(&b"Hello"[..]));
@@ -197,7 +197,7 @@ fn what_ends_in_a_final_block_is_a_message_too() {
 }
 
 #[test]
-fn an_idle_reader_holds_nothing() {
+fn an_idle_reader_buffers_nothing() {
     let mut reader = WebSocketReader::new(EndpointRole::Server, 1 << 20, true);
     assert!(size_of::<WebSocketReader>() <= 64);
     let mut inflater = Inflater::default();
@@ -249,7 +249,7 @@ fn peer(incoming: Vec<u8>, role: PeerRole) -> WebSocket<Wire> {
 }
 
 #[test]
-fn another_library_reads_what_is_written_and_writes_what_is_read() {
+fn frames_are_exchanged_with_another_library() {
     let texts = ["", "a", &"b".repeat(125), &"c".repeat(126), &"d".repeat(70_000)];
     let mut bytes = BytesMut::new();
     for text in texts {
@@ -289,7 +289,7 @@ fn read_large(bytes: &[u8]) -> Events {
 
 proptest! {
     #[test]
-    fn what_a_client_writes_a_server_reads_however_it_is_cut(
+    fn client_frames_are_read_in_any_pieces(
         sent in vec(sent(), 0..12),
         mask in any::<[u8; 4]>(),
         pieces in vec(1..400_usize, 1..40),
@@ -310,12 +310,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_read(bytes in vec(any::<u8>(), 0..300)) {
+    fn reading_any_bytes_does_not_panic(bytes in vec(any::<u8>(), 0..300)) {
         checks::websocket(&bytes);
     }
 
     #[test]
-    fn frames_with_a_byte_changed_can_be_read(
+    fn reading_frames_with_a_changed_byte_does_not_panic(
         sent in vec(sent(), 1..5), at in any::<usize>(), to in any::<u8>(), how in any::<u8>(),
     ) {
         let (mut bytes, _) = write(&sent, MASK);
@@ -326,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn a_client_reads_what_a_server_writes(texts in vec(".{0,300}", 0..5)) {
+    fn compressed_server_frames_are_read_by_a_client(texts in vec(".{0,300}", 0..5)) {
         let mut bytes = BytesMut::new();
         let mut deflater = Deflater::default();
         for text in &texts {

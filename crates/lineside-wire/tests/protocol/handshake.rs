@@ -27,7 +27,7 @@ fn status(extra: &[(&str, &str)]) -> u16 {
 }
 
 #[test]
-fn the_specifications_example_is_answered_as_it_says() {
+fn the_example_of_the_specification_is_answered_correctly() {
     let accepted = handshake::accept_request("GET", headers(&[])).expect("accepted");
     assert_eq!(accepted.key, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     assert_eq!((accepted.format, accepted.deflate), (None, false));
@@ -35,7 +35,7 @@ fn the_specifications_example_is_answered_as_it_says() {
 }
 
 #[test]
-fn what_opens_no_websocket_is_told_why() {
+fn an_invalid_handshake_is_refused_with_its_status() {
     let post = handshake::accept_request("POST", headers(&[])).expect_err("not with POST");
     assert_eq!(post.status, 405);
     assert_eq!(status(&[("Upgrade", "")]), 426);
@@ -48,7 +48,7 @@ fn what_opens_no_websocket_is_told_why() {
 }
 
 #[test]
-fn the_first_known_protocol_is_taken() {
+fn the_first_known_subprotocol_is_selected() {
     let format = |value| {
         let extra = [("Sec-WebSocket-Protocol", value)];
         handshake::accept_request("GET", headers(&extra)).expect("accepted").format
@@ -59,7 +59,7 @@ fn the_first_known_protocol_is_taken() {
 }
 
 #[test]
-fn compression_is_agreed_on_only_where_it_can_be_kept() {
+fn compression_is_accepted_only_with_supported_parameters() {
     let deflate = |value| {
         let extra = [("Sec-WebSocket-Extensions", value)];
         handshake::accept_request("GET", headers(&extra)).expect("accepted").deflate
@@ -99,7 +99,7 @@ fn answer(request: &[u8]) -> String {
 }
 
 #[test]
-fn a_client_and_a_server_agree() {
+fn a_client_and_a_server_complete_the_handshake() {
     for (format, deflate) in [(ProtocolFormat::Json, true), (ProtocolFormat::Protobuf, false)] {
         let request = HandshakeRequest::new(format, deflate);
         let mut bytes = BytesMut::new();
@@ -122,7 +122,7 @@ fn a_client_and_a_server_agree() {
 }
 
 #[test]
-fn a_client_is_told_of_a_refusal() {
+fn a_client_reports_a_refused_handshake() {
     let request = HandshakeRequest::new(ProtocolFormat::Json, false);
     let refusal = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\n\r\n";
     assert_eq!(request.read_reply(refusal), Err(HandshakeRefusal::Status(503)));

@@ -211,7 +211,7 @@ fn parse(format: ProtocolFormat, message: &[u8]) -> Vec<Result<Command, BadComma
 
 proptest! {
     #[test]
-    fn both_formats_of_any_commands_are_the_same_commands(commands in vec(command(), 0..6)) {
+    fn commands_round_trip_in_both_formats(commands in vec(command(), 0..6)) {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for command in &commands {
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn both_formats_of_any_replies_are_the_same_replies(replies in vec(reply(), 0..5)) {
+    fn replies_round_trip_in_both_formats(replies in vec(reply(), 0..5)) {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for reply in &replies {
@@ -235,13 +235,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_parsed(bytes in vec(any::<u8>(), 0..200)) {
+    fn parsing_any_bytes_does_not_panic(bytes in vec(any::<u8>(), 0..200)) {
         checks::centrifuge_json(&bytes);
         checks::centrifuge_protobuf(&bytes);
     }
 
     #[test]
-    fn commands_with_a_byte_changed_can_be_parsed(
+    fn parsing_commands_with_a_changed_byte_does_not_panic(
         commands in vec(command(), 1..4), at in any::<usize>(), to in any::<u8>(),
     ) {
         for (format, check) in FORMATS.into_iter().zip([checks::centrifuge_json as fn(&[u8]), checks::centrifuge_protobuf]) {
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_put_off_is_read_later(commands in vec(command(), 0..6), first in 0..6_usize) {
+    fn postponed_commands_are_read_later(commands in vec(command(), 0..6), first in 0..6_usize) {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for command in &commands {
@@ -271,7 +271,7 @@ proptest! {
 }
 
 #[test]
-fn a_client_of_another_hand_is_understood() {
+fn commands_of_other_client_libraries_are_read() {
     let message = b"{\"id\":1,\"connect\":{\"name\":\"js\",\"data\":{\"x\":[1]},\"headers\":{}}}\n\
         \n {\"subscribe\":{\"channel\":\"feed/city\",\"recover\":true,\"epoch\":\"k3v9q2mh\",\"offset\":7,\"flag\":1},\"id\":2}\r\n{}\n";
     let commands = parse(ProtocolFormat::Json, message);
@@ -294,7 +294,7 @@ fn a_client_of_another_hand_is_understood() {
 }
 
 #[test]
-fn what_is_no_command_is_said_to_be_none() {
+fn malformed_commands_are_refused() {
     for bad in ["x", "[]", "{\"id\":-1}", "{\"id\":1,\"connect\":[1]}", "{\"id\":1,\"id\":2}", "{"]
     {
         assert_eq!(
@@ -313,7 +313,7 @@ fn what_is_no_command_is_said_to_be_none() {
 }
 
 #[test]
-fn many_channels_of_a_connect_take_little_more_than_their_message() {
+fn a_connect_with_many_channels_is_compact() {
     let subs = (0..20_000).map(|n| (format!("{n}"), ResumePoint::default()));
     let connect =
         ConnectRequest { subs: subs.collect::<BTreeMap<_, _>>(), ..ConnectRequest::default() };
@@ -327,7 +327,7 @@ fn many_channels_of_a_connect_take_little_more_than_their_message() {
 }
 
 #[test]
-fn the_documentation_shows_the_codes_and_the_rate() {
+fn the_documentation_lists_the_codes_and_the_rate_limit() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol/websocket.md");
     let page = std::fs::read_to_string(page).expect("docs/protocol/websocket.md");
     for line in codes::markdown_tables().lines() {
@@ -340,7 +340,7 @@ fn the_documentation_shows_the_codes_and_the_rate() {
 }
 
 #[test]
-fn a_subscription_by_the_server_has_a_result_also_where_that_says_nothing() {
+fn an_empty_result_of_a_server_side_subscription_is_encoded() {
     let subs = vec![ServerSub { channel: "a".into(), result: SubscribeResult::default() }];
     let connect = ConnectResult { subs, ..ConnectResult::default() };
     // The map's entry (field 6): its key (1), and its value (2), which is empty but present.

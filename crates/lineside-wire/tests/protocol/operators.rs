@@ -82,7 +82,7 @@ fn texts(publications: &[Publication]) -> Vec<&str> {
 }
 
 #[test]
-fn a_kept_channel_begins_at_its_top_and_gives_what_was_missed() {
+fn a_channel_with_history_starts_at_its_top_and_recovers() {
     for format in FORMATS {
         let world = World::new(4);
         world.publish("app/kept/a", "\"one\"");
@@ -113,7 +113,7 @@ fn a_kept_channel_begins_at_its_top_and_gives_what_was_missed() {
 }
 
 #[test]
-fn a_channel_that_keeps_nothing_has_no_positions() {
+fn a_channel_without_history_has_no_positions() {
     let world = World::new(4);
     let mut peer = Peer::new(&world.hub, FORMATS[0], false);
     peer.connect("");
@@ -134,7 +134,7 @@ fn a_channel_that_keeps_nothing_has_no_positions() {
 }
 
 #[test]
-fn a_reader_that_missed_too_much_is_told_by_the_end_of_its_subscription() {
+fn the_subscription_of_an_overtaken_reader_ends() {
     for format in FORMATS {
         let world = World::new(2);
         let mut peer = Peer::new(&world.hub, format, false);
@@ -154,7 +154,7 @@ fn a_reader_that_missed_too_much_is_told_by_the_end_of_its_subscription() {
 }
 
 #[test]
-fn history_is_told_in_pages() {
+fn history_is_read_in_pages() {
     for format in FORMATS {
         let world = World::new(500);
         (1..=400).for_each(|n| world.publish("app/kept/a", &n.to_string()));
@@ -187,7 +187,7 @@ fn history_is_told_in_pages() {
 }
 
 #[test]
-fn no_reply_is_large() {
+fn replies_are_bounded_in_size() {
     let world = World::new(500);
     let large = format!("\"{}\"", "x".repeat(30_000));
     let huge = format!("\"{}\"", "y".repeat(200_000));
@@ -220,7 +220,7 @@ fn no_reply_is_large() {
 }
 
 #[test]
-fn who_is_there_is_counted_listed_and_told() {
+fn presence_is_counted_listed_and_announced() {
     for format in FORMATS {
         let world = World::new(4);
         let mut peers: Vec<Peer> = (0..3).map(|_| Peer::new(&world.hub, format, false)).collect();
@@ -266,7 +266,7 @@ fn who_is_there_is_counted_listed_and_told() {
 }
 
 #[test]
-fn a_client_that_may_publishes_what_is_json() {
+fn an_authorized_client_may_publish_json() {
     for format in FORMATS {
         let world = World::new(4);
         let mut reader = Peer::new(&world.hub, format, false);
@@ -297,7 +297,7 @@ fn a_client_that_may_publishes_what_is_json() {
 }
 
 #[test]
-fn a_token_is_checked_elsewhere_and_what_follows_it_waits() {
+fn commands_wait_while_a_token_is_checked() {
     let world = World::new(4);
     for format in FORMATS {
         let mut peer = Peer::new(&world.hub, format, false);
@@ -315,7 +315,7 @@ fn a_token_is_checked_elsewhere_and_what_follows_it_waits() {
 }
 
 #[test]
-fn a_token_that_expires_is_refreshed_or_the_connection_ends() {
+fn an_expiring_token_is_refreshed_or_the_connection_ends() {
     for format in FORMATS {
         let world = World::new(4);
         let mut peer = Peer::new(&world.hub, format, false);
@@ -341,7 +341,7 @@ fn a_token_that_expires_is_refreshed_or_the_connection_ends() {
 }
 
 #[test]
-fn a_subscription_that_expires_is_refreshed_or_ends() {
+fn an_expiring_subscription_is_refreshed_or_ends() {
     for format in FORMATS {
         let world = World::new(4);
         let mut peer = Peer::new(&world.hub, format, false);
@@ -401,7 +401,7 @@ fn channels_of_the_token_are_subscribed_to_and_resumed() {
 }
 
 #[test]
-fn who_leaves_a_channel_of_its_token_may_come_back() {
+fn a_client_may_rejoin_a_channel_of_its_token() {
     let world = World::new(4);
     let mut peer = Peer::new(&world.hub, FORMATS[0], false);
     peer.connect("ann in app/closed/hers");
@@ -411,7 +411,7 @@ fn who_leaves_a_channel_of_its_token_may_come_back() {
 }
 
 #[test]
-fn who_was_refused_is_nobody_yet() {
+fn a_refused_client_has_no_subscriptions() {
     let config = HubConfig { rooms_max: 1, ..HubConfig::default() };
     let hub = Hub::new(config, Arc::new(Nothing), Arc::new(SimulatedClock::new(UnixMillis(0))), 1);
     let mut peer = Peer::new(&hub, FORMATS[0], false);
@@ -430,7 +430,7 @@ fn who_was_refused_is_nobody_yet() {
 }
 
 #[test]
-fn the_operator_ends_a_users_connections() {
+fn the_operator_can_disconnect_a_user() {
     let world = World::new(4);
     for format in FORMATS {
         let mut ann = Peer::new(&world.hub, format, false);

@@ -82,7 +82,7 @@ fn check_all(delivery: &Delivery) {
 }
 
 #[test]
-fn states_and_publications_arrive_in_both_formats_compressed_or_not() {
+fn states_and_publications_are_encoded_in_every_format() {
     let network = Network::new(4);
     for vehicle in 0..6 {
         network.change(vehicle, 2);
@@ -109,7 +109,7 @@ fn states_and_publications_arrive_in_both_formats_compressed_or_not() {
 }
 
 #[test]
-fn who_applies_what_arrives_holds_what_the_network_holds() {
+fn applying_deliveries_yields_the_data_of_the_network() {
     let network = Network::new(4);
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         let (mut session, _) = session(&network, "feed/city");
@@ -151,14 +151,14 @@ fn apply(data: &[u8], held: &mut crate::network::Holdings) {
 }
 
 #[test]
-fn a_ping_is_a_reply_of_nothing() {
+fn a_ping_is_an_empty_reply() {
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         assert_eq!(read(&push::encode_ping(format), format, false), Reply::default());
     }
 }
 
 #[test]
-fn a_large_part_is_compressed_once_whatever_is_around_it() {
+fn a_large_part_is_compressed_once() {
     let network = Network::new(4);
     let mut deflater = Deflater::default();
     for vehicle in 0..6 {
@@ -197,7 +197,7 @@ fn a_publication_is_framed_once_for_all() {
 }
 
 #[test]
-fn who_published_and_with_which_tags_is_told() {
+fn publisher_and_tags_are_encoded() {
     let network = Network::new(16);
     let (mut session, channel) = session(&network, "app/chat");
     while session.next_delivery().is_some() {}
@@ -227,7 +227,7 @@ fn who_published_and_with_which_tags_is_told() {
 }
 
 #[test]
-fn an_end_has_its_code() {
+fn an_unsubscribe_push_has_its_code() {
     let channel = Channel::parse_name("app/chat").expect("a channel");
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         let code = lineside_wire::centrifuge::codes::INSUFFICIENT_STATE;

@@ -56,7 +56,7 @@ fn act_out(network: &Network, browsers: &mut [Browser], act: &Act, n: usize) {
 
 proptest! {
     #[test]
-    fn a_page_converges_wherever_its_connection_is_cut(
+    fn a_page_converges_after_any_connection_loss(
         acts in proptest::collection::vec((act(), 0..CHANNELS.len()), 1..120),
         ring_publications in 1..8usize,
     ) {
@@ -72,7 +72,7 @@ proptest! {
 
     /// With a ring that holds everything, a cut never costs more than a repetition.
     #[test]
-    fn a_cut_alone_is_no_gap(
+    fn a_connection_loss_alone_causes_no_gap(
         acts in proptest::collection::vec((act(), 0..CHANNELS.len()), 1..120),
     ) {
         let network = Network::new(10_000);

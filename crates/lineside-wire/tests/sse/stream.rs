@@ -43,7 +43,7 @@ fn poll(stream: &mut SseStream, wakes: &Arc<Wakes>) -> Poll<Option<Bytes>> {
 }
 
 #[test]
-fn state_and_changes_read_as_the_protocol_says() {
+fn states_and_changes_have_the_documented_form() {
     let network = Network::new(8);
     network.change(1, 3);
     let mut stream = open(&network, &["feed/city"], None);
@@ -108,7 +108,7 @@ fn a_first_state_has_no_id_before_its_end() {
 }
 
 #[test]
-fn an_event_is_framed_once_for_all_who_listen_to_nothing_else() {
+fn an_event_is_framed_once_for_streams_of_one_channel() {
     let network = Network::new(8);
     let mut streams = [(); 3].map(|()| open(&network, &["feed/city"], None));
     streams.iter_mut().for_each(|stream| drop(text(stream)));
@@ -122,7 +122,7 @@ fn an_event_is_framed_once_for_all_who_listen_to_nothing_else() {
 }
 
 #[test]
-fn with_several_channels_the_data_is_shared_and_the_id_is_not() {
+fn streams_of_several_channels_share_the_data_but_not_the_id() {
     let network = Network::new(8);
     let mut one = open(&network, &["feed/city", "area/0"], None);
     let mut two = open(&network, &["feed/city", "area/1"], None);
@@ -135,7 +135,7 @@ fn with_several_channels_the_data_is_shared_and_the_id_is_not() {
 }
 
 #[test]
-fn the_task_is_woken_when_there_is_something() {
+fn a_publication_wakes_the_task_of_the_stream() {
     let network = Network::new(8);
     let wakes = Arc::new(Wakes::default());
     let mut stream = open(&network, &["feed/city"], None);
@@ -147,7 +147,7 @@ fn the_task_is_woken_when_there_is_something() {
 }
 
 #[test]
-fn a_comment_shows_that_the_connection_lives_and_brings_the_id_up_to_date() {
+fn a_heartbeat_comment_updates_the_id() {
     let network = Network::new(8);
     network.change(1, 3);
     let wakes = Arc::new(Wakes::default());
@@ -172,7 +172,7 @@ fn a_comment_shows_that_the_connection_lives_and_brings_the_id_up_to_date() {
 }
 
 #[test]
-fn the_first_beats_of_many_are_spread() {
+fn the_first_heartbeats_of_many_streams_are_spread() {
     let network = Network::new(8);
     let wakes = Arc::new(Wakes::default());
     let mut streams: Vec<SseStream> = (0..100)
@@ -199,7 +199,7 @@ fn the_first_beats_of_many_are_spread() {
 }
 
 #[test]
-fn who_is_too_slow_again_and_again_is_sent_away_with_a_word() {
+fn a_repeatedly_slow_client_is_closed_with_a_reason() {
     let network = Network::new(1);
     let mut stream = open(&network, &["feed/city"], None);
     drop(text(&mut stream));
@@ -226,7 +226,7 @@ fn open_as(network: &Network, reader: &SseSubscriber) -> SseStream {
 }
 
 #[test]
-fn a_stream_ends_with_its_readers_token() {
+fn a_stream_ends_when_its_token_expires() {
     let network = Network::new(8);
     let wakes = Arc::new(Wakes::default());
     let reader = SseSubscriber { user: "anna".into(), lives: Some(Duration::from_secs(5)) };
@@ -306,7 +306,7 @@ fn refusals_have_a_status_and_a_code() {
 }
 
 #[test]
-fn an_id_with_nonsense_is_as_none() {
+fn an_invalid_last_event_id_is_ignored() {
     let network = Network::new(8);
     network.change(1, 3);
     for id in

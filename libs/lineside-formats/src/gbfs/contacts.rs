@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_names_its_country_is_written_in_digits_and_any_other_is_lost() {
+    fn a_phone_number_with_country_code_is_kept_and_others_are_dropped() {
         for (text, expected) in [
             ("+18005551234", Some("+18005551234")),
             ("+33 1 23-45.67", Some("+331234567")),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_has_a_contact_and_the_manifest_that_lists_it() {
+    fn a_feed_has_a_contact_and_the_url_of_the_manifest_that_lists_the_feed() {
         let own = SystemInformation {
             email: Some("riders@a.example".into()),
             feed_contact_email: Some("feed@a.example".into()),

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_is_told_as_far_as_it_is_one() {
+    fn a_ttl_is_parsed_leniently_and_capped() {
         for (said, expect) in [("60", 60), ("0", 0), ("\"30\"", 30), ("2.9", 2), ("1e2", 100)] {
             check(said, Some(expect));
         }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gbfs_file_is_refused() {
+    fn a_body_that_is_not_a_gbfs_file_is_refused() {
         let kind = |body: &[u8]| parse_ttl(body).unwrap_err().kind();
         assert_eq!(kind(b" \n"), ErrorKind::Empty);
         assert_eq!(kind(b"{\"data\":{\"stations\":[{\"a\":1"), ErrorKind::Truncated);

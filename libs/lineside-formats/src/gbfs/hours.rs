@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_no_hours_never_closes() {
+    fn a_system_without_hours_is_open_all_the_time() {
         assert_eq!(format_opening_hours(&[], &[]).as_deref(), Some("24/7"));
         let summer = [calendar((4, 1), (11, 3), None)];
         let said = format_opening_hours(&[], &summer);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn days_with_the_same_hours_stand_together_and_are_those_of_anybody() {
+    fn days_with_equal_hours_are_grouped_across_user_types() {
         let all = [
             hours(&["member"], &["sat", "sun"], "00:00:00", "23:59:59"),
             hours(&["nonmember"], &["sat", "sun"], "05:00:00", "23:59:59"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_that_nobody_can_read_are_not_said() {
+    fn unreadable_hours_are_omitted() {
         let odd = [hours(&[], &["mon"], "soon", "24:00:00"), hours(&[], &["?"], "1:00", "2:00")];
         assert_eq!(format_opening_hours(&odd, &[]), None);
         assert_eq!(format_opening_hours(&[], &[calendar((13, 1), (1, 32), None)]), None);

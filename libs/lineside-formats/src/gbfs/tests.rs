@@ -19,7 +19,7 @@ fn read(kind: FileKind, body: &str) -> (GbfsFile, Problems) {
 
 proptest! {
     #[test]
-    fn version_three_says_all_of_every_record(seed: u64) {
+    fn version_three_preserves_every_record(seed: u64) {
         let head = FileHeader { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
         for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
             let Some(written) = encode_file(&content, &head, GbfsVersion::Three, LANGUAGE) else {
@@ -36,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn what_version_two_cannot_say_is_counted(seed: u64) {
+    fn fields_without_an_equivalent_in_version_two_are_counted_as_lost(seed: u64) {
         let head = FileHeader { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
         for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
             let Some(written) = encode_file(&content, &head, GbfsVersion::Two, LANGUAGE) else {
@@ -55,14 +55,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn decoding_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for kind in [FileKind::StationStatus, FileKind::GeofencingZones] {
             let _ = decode_file(kind, &bytes, LANGUAGE, &FileLimits::default());
         }
     }
 
     #[test]
-    fn a_file_that_is_cut_anywhere_is_refused(seed: u64, at: prop::sample::Index) {
+    fn a_truncated_file_is_refused(seed: u64, at: prop::sample::Index) {
         for content in sample_contents(&mut fastrand::Rng::with_seed(seed)) {
             let written = encode_file(&content, &FileHeader::default(), GbfsVersion::Three, LANGUAGE);
             let Some(body) = written.map(|it| it.body) else { continue };
@@ -99,7 +99,7 @@ fn check_renting(version: &str, written: &str, expect: Option<bool>, code: Optio
 }
 
 #[test]
-fn a_truth_is_understood_however_it_is_written() {
+fn booleans_are_read_in_every_notation() {
     check_renting("2.3", "true", Some(true), None);
     check_renting("1.1", "0", Some(false), None);
     for (written, expect) in [("1", true), ("0", false), ("\"true\"", true), ("\"FALSE\"", false)] {
@@ -119,7 +119,7 @@ fn check_time(version: &str, written: &str, expect: Option<i64>, code: Option<&'
 }
 
 #[test]
-fn a_time_is_understood_however_it_is_written() {
+fn times_are_read_in_every_notation() {
     const AT: i64 = 1_689_593_653;
     check_time("2.3", "1689593653", Some(AT), None);
     check_time("3.0", "\"2023-07-17T13:34:13+02:00\"", Some(AT), None);
@@ -140,7 +140,7 @@ fn a_time_is_understood_however_it_is_written() {
 }
 
 #[test]
-fn a_number_is_understood_however_it_is_written() {
+fn numbers_are_read_in_every_notation() {
     for (written, expect, codes) in [
         ("7", Some(7), vec![]),
         ("\"7\"", Some(7), vec!["unexpected_type"]),
@@ -157,7 +157,7 @@ fn a_number_is_understood_however_it_is_written() {
 }
 
 #[test]
-fn a_bad_station_costs_no_other() {
+fn a_bad_station_does_not_affect_others() {
     let good = r#"{"station_id":"good","name":"Good"}"#;
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let long = format!("{{\"station_id\":\"x\",\"name\":\"{}\"}}", "x".repeat(3 << 20));
@@ -178,7 +178,7 @@ fn a_bad_station_costs_no_other() {
 }
 
 #[test]
-fn a_place_that_cannot_be_right_is_none() {
+fn an_implausible_position_is_dropped() {
     for place in [
         r#""lat":0,"lon":0"#,
         r#""lat":95.0,"lon":5.0"#,
@@ -194,7 +194,7 @@ fn a_place_that_cannot_be_right_is_none() {
 }
 
 #[test]
-fn extensions_are_passed_over_and_unknown_fields_are_told_once() {
+fn extensions_are_ignored_and_each_unknown_field_is_reported_once() {
     let record = r#"{"station_id":"1","_ours":{"a":[1]},"odd":1},{"station_id":"2","odd":2}"#;
     let (file, problems) = read(FileKind::StationStatus, &of_one("3.0", "stations", record));
     assert_eq!(file.content.record_count(), 2);
@@ -204,7 +204,7 @@ fn extensions_are_passed_over_and_unknown_fields_are_told_once() {
 }
 
 #[test]
-fn both_forms_of_a_text_are_read() {
+fn plain_and_localized_texts_are_read() {
     let name = |version: &str, name: &str| {
         let record = format!("{{\"region_id\":3,\"name\":{name}}}");
         let (file, problems) = read(FileKind::Regions, &of_one(version, "regions", &record));
@@ -229,7 +229,7 @@ fn both_forms_of_a_text_are_read() {
 }
 
 #[test]
-fn a_file_that_is_too_large_or_no_file_is_refused() {
+fn an_oversized_or_invalid_file_is_refused() {
     let kind = |body: &[u8]| {
         let limits = FileLimits { body_bytes: 1_000, ..FileLimits::default() };
         decode_file(FileKind::StationStatus, body, LANGUAGE, &limits).unwrap_err().kind()
@@ -252,7 +252,7 @@ fn more_records_than_the_limit_are_left_out() {
 }
 
 #[test]
-fn a_station_is_an_object_and_its_status_another() {
+fn a_station_and_its_status_are_encoded_as_separate_objects() {
     let information = records::StationInformation {
         station_id: "s".into(),
         capacity: Some(4),
@@ -272,7 +272,7 @@ fn a_station_is_an_object_and_its_status_another() {
 }
 
 #[test]
-fn words_of_older_versions_become_those_of_the_newer() {
+fn values_of_older_versions_are_converted_to_the_newer_version() {
     let types = r#"{"last_updated":1700000000,"ttl":60,"version":"2.2","data":{"vehicle_types":[
         {"vehicle_type_id":"a","form_factor":"scooter","propulsion_type":"electric"},
         {"vehicle_type_id":"b","form_factor":"scooter_seated","propulsion_type":"electric"}]}}"#;

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_have_addresses() {
+    fn urls_are_validated() {
         for text in [
             "https://north.example/x?y=ü#z",
             "HTTP://a.NO",
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_has_addresses() {
+    fn mail_addresses_are_validated() {
         for text in [
             "a@b.example",
             "a.b+c@d.no",

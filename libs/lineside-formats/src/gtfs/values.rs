@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read() {
+    fn times_are_parsed() {
         let h = 3_600;
         for (text, expected) in [
             ("00:00:00", Ok(0)),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_read() {
+    fn dates_are_parsed() {
         assert_eq!(parse_date(b"20240229"), Ok(jiff::civil::date(2024, 2, 29)));
         for text in ["20230229", "2024-02-29", "240229", "", "2024022９"] {
             assert_eq!(parse_date(text.as_bytes()), Err(NOT_A_DATE), "{text}");
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_take_their_values_only() {
+    fn each_field_kind_accepts_only_valid_values() {
         check_kind(
             FieldKind::Latitude,
             &["59.9", "-90", "+1", "1e1"],
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_read() {
+    fn whole_numbers_are_parsed() {
         assert_eq!(parse_unsigned(b"0"), Ok(0));
         assert_eq!(parse_unsigned(b"4294967295"), Ok(u32::MAX));
         assert_eq!(parse_unsigned(b"4294967296"), Err(OUT_OF_RANGE));
@@ -473,7 +473,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_checked_against_any_kind(text in "\\PC{0,12}") {
+        fn checking_any_text_against_any_kind_does_not_panic(text in "\\PC{0,12}") {
             for file in super::super::fields::FILES {
                 for field in file.fields {
                     let _ = check_cell(field.kind, text.as_bytes());
@@ -482,12 +482,12 @@ mod tests {
         }
 
         #[test]
-        fn floats_are_those_that_parse_gives(text in "-?[0-9]{0,9}\\.?[0-9]{0,9}") {
+        fn floats_are_parsed_like_the_standard_library(text in "-?[0-9]{0,9}\\.?[0-9]{0,9}") {
             prop_assert_eq!(parse_float(text.as_bytes()).ok().map(f64::to_bits), text.parse::<f64>().ok().map(f64::to_bits));
         }
 
         #[test]
-        fn written_times_are_read_back(seconds in 0..=TIME_MAX) {
+        fn formatted_times_parse_to_the_same_seconds(seconds in 0..=TIME_MAX) {
             let text = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
             prop_assert_eq!(parse_time(text.as_bytes()), Ok(seconds));
         }

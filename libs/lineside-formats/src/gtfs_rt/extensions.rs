@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_told_with_their_place() {
+    fn unknown_fields_are_reported_with_their_path() {
         // Field 1001 with the value 7.
         check(b"\x0A\x01a\xC8\x3E\x07", &[(1001, "")]);
         // The trip of a trip update has the field, and so does the second of its two calls.

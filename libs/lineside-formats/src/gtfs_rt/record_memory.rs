@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_of_each_list_counts() {
+    fn every_list_value_counts_towards_the_record_memory() {
         check(b"", 0);
         check(b"\x0A\x01a\x1A\x04\x0A\x02\x0A\x00", 0);
         check(b"\x0A\x01a\x1A\x06\x0A\x00\x12\x00\x12\x00", 2 * CALL_BYTES);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_takes_more_than_what_an_alert_is_about() {
+    fn an_entity_selector_is_the_largest_list_value() {
         let inside = MESSAGES.iter().filter(|message| message.name != "FeedMessage");
         let sizes = inside.flat_map(|message| message.fields).map(|field| field.value_bytes);
         assert_eq!(sizes.max(), Some(size_of::<proto::EntitySelector>()));

@@ -124,12 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_message_fits_the_bits_of_what_was_seen() {
+    fn every_message_has_at_most_64_fields() {
         assert!(MESSAGES.iter().all(|message| message.fields.len() <= 64));
     }
 
     #[test]
-    fn what_is_missing_is_named_by_its_path() {
+    fn a_missing_required_field_is_named_by_its_path() {
         let bytes = |entity: &[u8]| missing_field_in_entity(entity).unwrap();
         assert_eq!(bytes(b"").as_deref(), Some("id"));
         assert_eq!(bytes(b"\x0A\x01a").as_deref(), None);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_prost_writes_is_complete() {
+    fn messages_encoded_by_prost_have_all_required_fields() {
         let entity = proto::FeedEntity {
             trip_update: Some(proto::TripUpdate::default()),
             vehicle: Some(proto::VehiclePosition {

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wire_type_is_stepped_over() {
+    fn every_wire_type_is_parsed_or_skipped() {
         check(b"", &[]);
         check(b"\x08\x96\x01", &[Ok((1, WireValue::Varint(150)))]);
         check(
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_end_early_are_told_from_bytes_that_are_wrong() {
+    fn truncated_bytes_are_distinguished_from_malformed_bytes() {
         for cut in [&b"\x08"[..], b"\x08\x80", b"\x12\x05hi", b"\x0D...", b"\x0B\x08", b"\x80"] {
             check(cut, &[Err(WireFault::Truncated)]);
         }
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_groups_end_in_a_fault_instead_of_a_deep_stack() {
+    fn deeply_nested_groups_are_refused_as_malformed() {
         let deep = vec![0x0B_u8; 1_000_000];
         let faults: Vec<_> = WireFields::new(&deep).collect();
         assert_eq!(faults, [Err(WireFault::Malformed("groups are nested too deeply"))]);

@@ -191,13 +191,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_open_is_so_for_this_century() {
+    fn an_open_period_covers_this_century() {
         let ends = [*OPEN.start(), *OPEN.end()].map(format_gtfs_date);
         assert_eq!(ends, ["20000101", "20991231"]);
     }
 
     #[test]
-    fn sets_of_the_same_days_have_one_hash_whatever_room_they_have() {
+    fn equal_day_sets_have_equal_hashes_regardless_of_capacity() {
         let (day, far) = (parse_day("2026-06-15").unwrap(), parse_day("2030-01-01").unwrap());
         let alone = DaySet::from_days([day]);
         let mut narrowed = DaySet::from_days([parse_day("2020-01-01").unwrap(), day, far]);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_read_and_written() {
+    fn days_are_parsed_and_formatted() {
         for (text, written) in [
             ("2024-02-29", "20240229"),
             ("2018-12-31T23:59:59+00:00", "20181231"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_of_working_days_is_one_row_and_its_holidays() {
+    fn a_year_of_working_days_is_one_calendar_row_plus_exceptions() {
         let (first, last) = (parse_day("2024-01-01").unwrap(), parse_day("2024-12-31").unwrap());
         let mut days = DaySet::from_weekdays(first, last, 0b1_1111);
         let holiday = parse_day("2024-05-01").unwrap();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_written_one_by_one_where_no_week_says_it_shorter() {
+    fn days_without_a_weekly_pattern_are_written_one_by_one() {
         let apart = DaySet::from_days([20_003, 20_000, 20_018, 20_000]);
         let expected = vec![(20_000, true), (20_003, true), (20_018, true)];
         assert_eq!(
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_years_that_are_taken_have_these_days() {
+    fn days_from_1900_to_2199_are_accepted() {
         let (first, last) = (date(1900, 1, 1), date(2199, 12, 31));
         let day = |date: Date| (date.duration_since(EPOCH).as_hours() / 24) as Day;
         assert_eq!(DAYS, day(first)..=day(last));
@@ -269,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_are_those_of_the_library(
+        fn day_sets_behave_like_btree_sets(
             a in prop::collection::btree_set(-300..300_i32, 0..60),
             b in prop::collection::btree_set(-300..300_i32, 0..60),
         ) {
@@ -287,7 +287,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_means_the_same_days(offsets in prop::collection::vec(0..500_i32, 0..200)) {
+        fn calendar_rows_describe_exactly_the_days_of_the_set(offsets in prop::collection::vec(0..500_i32, 0..200)) {
             let days = DaySet::from_days(offsets.iter().map(|offset| 19_000 + offset));
             let weekly = CalendarRows::from_days(&days);
             for day in 18_900..19_600 {

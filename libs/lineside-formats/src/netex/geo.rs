@@ -79,7 +79,7 @@ mod tests {
     use super::lambert_93_to_degrees;
 
     #[test]
-    fn lambert_93_is_turned_into_degrees() {
+    fn lambert_93_is_converted_to_degrees() {
         // The Eiffel Tower, and the meridian of the pole at the parallel of origin.
         for ((x, y), (latitude, longitude)) in [
             ((648_228.5, 6_862_427.0), (48.859_796_0, 2.294_361_1)),

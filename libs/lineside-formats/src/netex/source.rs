@@ -154,7 +154,7 @@ mod tests {
     use super::is_publication_delivery;
 
     #[test]
-    fn the_root_tells() {
+    fn a_publication_is_recognized_by_its_root_element() {
         for text in [
             "<PublicationDelivery version=\"1\">",
             "\u{FEFF}<?xml version=\"1.0\"?>\n<!-- <Siri> -->\r\n<netex:PublicationDelivery>",

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_read_in_the_ways_in_which_producers_write_them() {
+    fn times_are_read_in_the_notations_that_producers_use() {
         check("2026-11-21T20:25:00+01:00", "2026-11-21T19:25:00Z");
         check("2018-08-28T09:08:35.867+02:00", "2018-08-28T07:08:35.867Z");
         check("2022-08-22T08:07:35.864742884+02:00", "2022-08-22T06:07:35.864Z");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_not_taken_for_one() {
+    fn invalid_times_are_refused() {
         for text in [
             "",
             "soon",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_without_zone_is_as_a_clock_there_shows() {
+    fn a_time_without_zone_is_local_time() {
         let oslo = TimeZone::get("Europe/Oslo").unwrap();
         let local = |text: &str| match SiriTime::parse_lenient(text) {
             TimeText::Local(time) => time.as_local_time_in(&oslo).unwrap().to_string(),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_whole_seconds() {
+    fn durations_are_parsed_to_whole_seconds() {
         let check = |text: &str, expected: Option<i32>| {
             assert_eq!(DurationSeconds::parse(text), expected.map(DurationSeconds), "{text}");
         };
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_years_are_written_as_moments() {
+    fn the_first_and_last_representable_times_round_trip() {
         for (text, written) in [
             ("9999-12-31T23:59:59.9999999+01:00", "9999-12-31T22:59:59.999Z"),
             ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
@@ -331,20 +331,20 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_moment_takes_no_more_than_a_moment() {
+    fn an_optional_time_has_eight_bytes() {
         assert_eq!(size_of::<Option<SiriTime>>(), 8);
     }
 
     proptest! {
         #[test]
-        fn every_moment_is_written_so_that_it_is_read_again(millis in -62_135_596_800_000_i64..=253_402_300_799_999) {
+        fn every_time_round_trips(millis in -62_135_596_800_000_i64..=253_402_300_799_999) {
             let time = SiriTime::from_millis(millis).unwrap();
             prop_assert_eq!(time.as_millis(), millis);
             prop_assert_eq!(SiriTime::parse_lenient(&time.to_string()), TimeText::Exact(time));
         }
 
         #[test]
-        fn what_the_library_reads_is_read_alike(millis in 0_i64..4_102_444_800_000, offset in -14 * 60..=14 * 60) {
+        fn times_are_parsed_like_the_time_library(millis in 0_i64..4_102_444_800_000, offset in -14 * 60..=14 * 60) {
             let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, i32::abs(offset));
             let shown = Timestamp::from_millisecond(millis).unwrap().to_zoned(TimeZone::UTC).datetime();
             let text = format!("{shown}{sign}{:02}:{:02}", minutes / 60, minutes % 60);
@@ -353,7 +353,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_moment_or_none(
+        fn parsing_any_text_as_a_time_does_not_panic(
             text: String,
             near in "[0-9z]{4}-[0-9~]{2}-[0-9 ]{2}[T ][0-9:]{8}[.,+Z0-9z:]{0,9}",
             span in "-?P[0-9]{0,20}[YMWD]?T?[0-9.]{0,20}[HMS]?",
@@ -365,7 +365,7 @@ mod tests {
         }
 
         #[test]
-        fn spans_are_written_so_that_they_are_read_again(seconds: i32) {
+        fn every_duration_round_trips(seconds: i32) {
             prop_assert_eq!(DurationSeconds::parse(&DurationSeconds(seconds).to_string()), Some(DurationSeconds(seconds)));
         }
     }

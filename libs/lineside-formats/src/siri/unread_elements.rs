@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_counted_where_they_stand() {
+    fn unread_elements_are_counted_by_their_path() {
         let (mut unread, mut of_record) = (UnreadElements::default(), UnreadElements::default());
         assert!(unread.is_empty() && !unread.has_element("Order"));
         unread.add_element("Call", "Order");

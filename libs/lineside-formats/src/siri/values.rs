@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_are_known_in_the_spellings_of_other_libraries() {
+    fn terms_are_recognized_in_the_spellings_of_other_libraries() {
         for &status in CallStatus::ALL {
             assert_eq!(CallStatus::parse(status.as_str()), Some(status));
         }

@@ -36,7 +36,7 @@ fn elements_have_names_and_texts() {
 }
 
 #[test]
-fn the_five_entities_and_characters_by_number_are_texts() {
+fn predefined_entities_and_character_references_are_decoded() {
     check("<a><b>&lt;&gt;&amp;&quot;&apos;&#233;&#x1F68B;</b></a>", "a b(<>&\"'\u{e9}\u{1F68B})");
     check("<a><b>A &amp; B</b></a>", "a b(A & B)");
     let mut xml = XmlReader::new("<a><b>A & B</b></a>", XmlLimits::default());
@@ -47,7 +47,7 @@ fn the_five_entities_and_characters_by_number_are_texts() {
 }
 
 #[test]
-fn what_could_grow_is_refused() {
+fn entities_deep_nesting_and_many_attributes_are_refused() {
     let laughs = "<!DOCTYPE a [<!ENTITY b 'ha'><!ENTITY c '&b;&b;&b;&b;'>]><a><b>&c;</b></a>";
     check_refused(laughs, ErrorKind::Decode, "document type declaration");
     let external = "<!DOCTYPE a SYSTEM 'file:///etc/passwd'><a/>";
@@ -69,7 +69,7 @@ fn what_could_grow_is_refused() {
 }
 
 #[test]
-fn a_document_that_ends_early_was_cut_off() {
+fn a_document_that_ends_early_is_truncated() {
     let whole = "<?xml version='1.0'?><a><b x='1'>&amp;</b><!-- c --><![CDATA[d]]></a>";
     for cut in 22..whole.len() {
         let error = leaves(&whole[..cut]).unwrap_err();
@@ -78,13 +78,13 @@ fn a_document_that_ends_early_was_cut_off() {
 }
 
 #[test]
-fn what_is_not_well_formed_is_refused_with_its_line() {
+fn malformed_xml_is_refused_with_its_line() {
     check_refused("<a>\n<b></c></a>", ErrorKind::Decode, "malformed at line 2");
     check_refused("</a>", ErrorKind::Decode, "malformed at line 1");
 }
 
 #[test]
-fn namespaces_hold_inside_the_element_that_declares_them() {
+fn namespaces_apply_inside_the_element_that_declares_them() {
     let text = "<a xmlns='outer'><b xmlns='inner' xmlns:p='p'><c/></b><d><e/></d><p:f/></a>";
     let mut xml = XmlReader::new(text, XmlLimits::default());
     let mut open = |expected: (&str, Option<&str>)| {
@@ -104,7 +104,7 @@ fn namespaces_hold_inside_the_element_that_declares_them() {
 }
 
 #[test]
-fn attributes_are_found_without_their_prefix() {
+fn attributes_are_found_by_local_name() {
     let text = "<a xml:lang='nb' x=\"a&amp;b\"><b/></a>";
     let mut xml = XmlReader::new(text, XmlLimits::default());
     xml.next_child().unwrap();
@@ -116,7 +116,7 @@ fn attributes_are_found_without_their_prefix() {
 }
 
 #[test]
-fn encodings_are_read_as_they_are_declared_or_shown() {
+fn the_encoding_is_taken_from_the_declaration_or_byte_order() {
     let check = |body: &[u8], expected: &str| {
         let text = decode_document(body).unwrap();
         assert!(text.ends_with(expected), "{text}");
@@ -151,7 +151,7 @@ fn a_wrong_encoding_is_refused() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_ends(text in "[<>/a-c =\"'&;#!\\[\\]x0-9-]{0,200}") {
+    fn reading_any_text_terminates(text in "[<>/a-c =\"'&;#!\\[\\]x0-9-]{0,200}") {
         let _ = leaves(&text);
         let mut xml = XmlReader::new(&text, XmlLimits::default());
         while let Ok(Some(_)) = xml.next_child() {
@@ -163,7 +163,7 @@ proptest::proptest! {
     }
 
     #[test]
-    fn any_bytes_are_text_or_refused(body: Vec<u8>) {
+    fn decoding_any_bytes_does_not_panic(body: Vec<u8>) {
         let _ = decode_document(&body);
     }
 }

@@ -46,13 +46,13 @@ fn check_refused(bytes: &[u8], kind: ErrorKind, words: &str) {
 }
 
 #[test]
-fn a_plain_zip_loads_without_a_word() {
+fn a_plain_zip_loads_without_problems() {
     let (timetable, problems) = load(&zip_of_town(str::to_owned)).unwrap();
     assert_eq!((timetable.trips().len(), problems), (2, vec![]));
 }
 
 #[test]
-fn one_sub_directory_is_taken_with_a_problem() {
+fn tables_in_one_subdirectory_are_read_with_a_problem() {
     let expected =
         "archive: the tables are in the subdirectory \"feed/v1\" instead of at the top level";
     let (timetable, problems) = load(&zip_of_town(|name| format!("feed/v1/{name}"))).unwrap();
@@ -62,7 +62,7 @@ fn one_sub_directory_is_taken_with_a_problem() {
 }
 
 #[test]
-fn tables_are_read_whichever_letters_are_capitals() {
+fn table_names_are_case_insensitive() {
     for rename in [str::to_uppercase, |name: &str| name.replacen("st", "St", 1)] {
         let bytes = zip_of_town(rename);
         let (timetable, problems) = load(&bytes).unwrap();
@@ -72,7 +72,7 @@ fn tables_are_read_whichever_letters_are_capitals() {
 }
 
 #[test]
-fn what_macs_add_is_ignored() {
+fn files_added_by_macos_are_ignored() {
     let mut files = town();
     let mut entries: Vec<(String, Vec<u8>)> = Vec::new();
     for name in files.file_names() {
@@ -88,7 +88,7 @@ fn what_macs_add_is_ignored() {
 }
 
 #[test]
-fn what_is_no_zip_is_refused_by_what_it_is() {
+fn a_body_that_is_not_a_zip_is_refused_with_the_reason() {
     check_refused(b"", ErrorKind::Empty, "is empty");
     check_refused(b"<!DOCTYPE html><p>sorry", ErrorKind::Html, "web page");
     check_refused(
@@ -117,7 +117,7 @@ fn a_zip_without_tables_is_refused() {
 }
 
 #[test]
-fn bombs_are_refused() {
+fn zip_bombs_are_refused() {
     let zeros = vec![b'0'; (DatasetLimits::RATIO_FREE_BYTES + 1) as usize];
     let bomb = zip_of_town(str::to_owned);
     let mut archive = zip::ZipArchive::new(Cursor::new(bomb)).unwrap();
@@ -147,7 +147,7 @@ fn bombs_are_refused() {
 }
 
 #[test]
-fn a_file_that_inflates_to_more_than_the_list_says_is_refused() {
+fn a_file_that_inflates_beyond_its_declared_size_is_refused() {
     let mut archive = zip_of_town(str::to_owned);
     let entries: Vec<usize> =
         (0..archive.len() - 4).filter(|&at| archive[at..at + 4] == *b"PK\x01\x02").collect();
@@ -186,7 +186,7 @@ fn too_many_and_too_large_entries_are_refused() {
 }
 
 #[test]
-fn damaged_entries_are_refused_where_they_matter() {
+fn damaged_required_files_are_refused() {
     let whole = zip_of_town(str::to_owned);
     let start = |name: &str| {
         let mut archive = zip::ZipArchive::new(Cursor::new(&whole)).unwrap();

@@ -19,7 +19,7 @@ fn problems_of(files: TextFiles) -> Vec<String> {
 }
 
 #[test]
-fn stops_that_cannot_be_right() {
+fn implausible_stops_are_reported() {
     let stops = "stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station
 center:1,Center,59.91,10.75,,
 harbor,Harbor,0,0.0001,,
@@ -53,7 +53,7 @@ a/b c#,Slash,59.9,10.7,7,
 }
 
 #[test]
-fn routes_and_trips_that_refer_to_nothing() {
+fn dangling_references_of_routes_and_trips_are_reported() {
     let routes = "route_id,agency_id,route_short_name,route_type,route_color
 r1,ghost,1,99,red
 r1,t,1,3,
@@ -89,7 +89,7 @@ r1,week,out,,
 }
 
 #[test]
-fn stop_times_that_cannot_be_read() {
+fn unreadable_stop_times_are_reported() {
     let times =
         "trip_id,arrival_time,departure_time,stop_id,stop_sequence,pickup_type,shape_dist_traveled
 out,8:00,08:00:00,center:1,1,,
@@ -129,7 +129,7 @@ out,08:20:00,08:20:00,harbor,,,
 }
 
 #[test]
-fn calendars_of_another_century_and_without_dates() {
+fn implausible_and_missing_calendar_dates_are_reported() {
     let calendar =
         "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
 week,1,1,1,1,1,0,yes,19000101,21991231
@@ -150,7 +150,7 @@ week,1,1,1,1,1,0,0,20240101,20241231
 }
 
 #[test]
-fn unknown_and_different_time_zones() {
+fn unknown_and_conflicting_time_zones_are_reported() {
     let agency = "agency_id,agency_name,agency_url,agency_timezone\nt,Town,https://t.example,";
     assert_eq!(
         problems("agency.txt", &format!("{agency}Europe/Olso\n")),
@@ -171,7 +171,7 @@ fn unknown_and_different_time_zones() {
 }
 
 #[test]
-fn frequencies_that_never_end() {
+fn invalid_frequencies_are_reported() {
     let frequencies = "trip_id,start_time,end_time,headway_secs,exact_times
 out,06:00:00,09:00:00,0,
 out,09:00:00,06:00:00,600,
@@ -190,7 +190,7 @@ out,06:00:00,09:00:00,600,2
 }
 
 #[test]
-fn a_trip_that_runs_all_the_time_is_reported_by_its_id_with_the_count() {
+fn a_trip_with_too_many_runs_is_reported_with_its_id_and_count() {
     let rows = |headway| {
         format!(
             "trip_id,start_time,end_time,headway_secs\n\
@@ -206,7 +206,7 @@ fn a_trip_that_runs_all_the_time_is_reported_by_its_id_with_the_count() {
 }
 
 #[test]
-fn files_that_the_timetable_does_not_keep_are_checked_too() {
+fn files_outside_the_timetable_are_checked_too() {
     let transfers = "from_stop_id,to_stop_id,transfer_type,min_transfer_time\nharbor,harbor,8,-5\n";
     assert_eq!(
         problems("transfers.txt", transfers),
@@ -236,7 +236,7 @@ fn files_that_the_timetable_does_not_keep_are_checked_too() {
 }
 
 #[test]
-fn files_that_are_missing() {
+fn missing_files_are_reported_or_refused() {
     assert_eq!(problems_of(town().without_file("agency.txt"))[0], "agency.txt: is missing");
     assert_eq!(
         problems_of(town().without_file("calendar.txt"))[0],
@@ -253,7 +253,7 @@ fn files_that_are_missing() {
 }
 
 #[test]
-fn tables_without_their_columns_are_refused() {
+fn tables_without_required_columns_are_refused() {
     for (name, header, missing) in [
         ("stops.txt", "stop_name", "stop_id"),
         ("routes.txt", "id", "route_id"),
@@ -280,7 +280,7 @@ fn tables_without_their_columns_are_refused() {
 }
 
 #[test]
-fn any_line_ends_quotes_and_encodings_are_taken() {
+fn all_line_endings_quotes_and_encodings_are_accepted() {
     let stops = b"\xEF\xBB\xBF\"stop_id\",\"stop_name\",stop_lat,stop_lon\r\n\
         center:1,\"Center, \"\"lower\"\"\nhall\",59.91,10.75\rcenter:2,Caf\xE9,59.91,10.75\n\n\
         harbor,\"Hafen\",59.9,10.7";
@@ -293,7 +293,7 @@ fn any_line_ends_quotes_and_encodings_are_taken() {
 }
 
 #[test]
-fn limits_are_kept() {
+fn a_file_above_the_size_limit_is_refused() {
     let limits = DatasetLimits { entry_bytes: 100, ..DatasetLimits::default() };
     let error = gtfs::load_timetable(&mut town(), &limits).unwrap_err();
     assert_eq!((error.kind(), error.file_name()), (ErrorKind::TooLarge, Some("stops.txt")));

@@ -26,7 +26,7 @@ fn board(timetable: &Timetable, stop: &str, from: i64, until: i64, limit: usize)
 }
 
 #[test]
-fn a_station_shows_what_leaves_its_platforms() {
+fn a_station_shows_the_departures_of_its_platforms() {
     let timetable = load_sound(town());
     assert_eq!(board(&timetable, "center", 0, 24 * H, 10), ["out center:1 08:00"]);
     assert_eq!(board(&timetable, "center:1", 0, 24 * H, 10), ["out center:1 08:00"]);
@@ -41,7 +41,7 @@ fn a_station_shows_what_leaves_its_platforms() {
 }
 
 #[test]
-fn a_departure_says_which_call_of_which_trip_it_is() {
+fn a_departure_identifies_its_trip_and_call() {
     let timetable = load_sound(town());
     let harbor = timetable.find_stop("harbor").unwrap();
     let from = monday(&timetable, 0);
@@ -60,7 +60,7 @@ fn a_departure_says_which_call_of_which_trip_it_is() {
 }
 
 #[test]
-fn nobody_departs_where_nobody_may_board() {
+fn calls_without_boarding_are_not_departures() {
     let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence,pickup_type
 out,08:00:00,08:00:00,center:1,1,0
 out,08:10:00,08:10:00,harbor,2,1
@@ -73,7 +73,7 @@ back,09:10:00,09:10:00,center:2,2,
 }
 
 #[test]
-fn trips_after_midnight_stand_on_the_board_of_the_next_day() {
+fn trips_after_midnight_are_on_the_board_of_the_next_day() {
     let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence
 out,25:10:00,25:10:00,center:1,1
 out,200:00:00,200:00:00,harbor,2
@@ -89,7 +89,7 @@ out,200:10:00,200:10:00,center:2,3
 }
 
 #[test]
-fn boards_are_in_order_and_end_at_their_limit() {
+fn boards_are_sorted_and_respect_the_limit() {
     let mut trips = "route_id,service_id,trip_id\n".to_owned();
     let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
     for trip in (0..60).rev() {
@@ -111,7 +111,7 @@ fn boards_are_in_order_and_end_at_their_limit() {
 }
 
 #[test]
-fn frequencies_become_runs() {
+fn frequencies_are_expanded_to_runs() {
     let frequencies = "trip_id,start_time,end_time,headway_secs,exact_times
 out,06:00:00,07:00:00,1800,1
 out,07:00:00,07:30:00,600,0
@@ -149,7 +149,7 @@ out,00:20:00,00:20:00,center:2,3
 }
 
 #[test]
-fn trips_are_under_way_between_their_first_and_last_call() {
+fn trips_are_active_between_their_first_and_last_call() {
     let timetable = load_sound(town());
     let under_way = |from, until| -> Vec<String> {
         let instances = timetable.active_trips(monday(&timetable, from), monday(&timetable, until));

@@ -109,7 +109,7 @@ fn check_timetable(timetable: &Timetable, path: &Path) {
 }
 
 #[test]
-fn stop_times_are_those_of_gtfs_structures() {
+fn stop_times_equal_those_of_gtfs_structures() {
     let zips = real_files("gtfs", Some("zip"));
     for name in ["caltrain-rt.zip", "kuopio.zip", "soundtransit-oba.zip", "entur-gjb.zip"] {
         let Some(path) = zips.iter().find(|path| path.ends_with(name)) else { continue };

@@ -262,7 +262,7 @@ fn under_way(timetable: &Timetable, from: i64, until: i64) -> Vec<(u32, Date, Op
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn boards_are_those_of_a_plain_walk(
+    fn boards_equal_those_of_a_naive_search(
         plan in plans(),
         from in 0_i64..20 * 86_400,
         length in 0_i64..3 * 86_400,

@@ -17,7 +17,7 @@ fn stop_times(timetable: &Timetable, trip: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_small_town_is_all_there() {
+fn a_small_feed_loads_completely() {
     let timetable = load_sound(town());
     let counts: Vec<(&str, u64)> =
         timetable.row_counts().iter().map(|(name, n)| (&**name, *n)).collect();
@@ -58,7 +58,7 @@ fn a_small_town_is_all_there() {
 }
 
 #[test]
-fn nothing_is_found_by_an_unknown_id() {
+fn an_unknown_id_is_not_found() {
     let timetable = load_sound(town());
     assert_eq!(timetable.find_stop("centre"), None);
     assert_eq!(timetable.find_route(""), None);
@@ -67,7 +67,7 @@ fn nothing_is_found_by_an_unknown_id() {
 }
 
 #[test]
-fn trips_that_repeat_share_their_stop_times() {
+fn trips_with_equal_patterns_share_their_stop_times() {
     let mut trips = "route_id,service_id,trip_id\n".to_owned();
     let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
     for trip in 0..1_000 {
@@ -89,7 +89,7 @@ fn trips_that_repeat_share_their_stop_times() {
 }
 
 #[test]
-fn stop_times_take_at_most_sixteen_bytes_even_if_no_trip_repeats() {
+fn stop_times_are_compact_even_without_shared_patterns() {
     let n_calls = 40;
     let mut stops = "stop_id,stop_name,stop_lat,stop_lon\n".to_owned();
     let mut trips = "route_id,service_id,trip_id\n".to_owned();
@@ -118,7 +118,7 @@ fn stop_times_take_at_most_sixteen_bytes_even_if_no_trip_repeats() {
 }
 
 #[test]
-fn times_left_out_are_interpolated_and_marked() {
+fn missing_times_are_interpolated_and_marked() {
     let times =
         "trip_id,arrival_time,departure_time,stop_id,stop_sequence,shape_dist_traveled,timepoint
         out,,,center:1,0,,
@@ -151,7 +151,7 @@ fn times_left_out_are_interpolated_and_marked() {
 }
 
 #[test]
-fn calls_keep_wide_sequences_headsigns_and_boarding() {
+fn calls_preserve_large_sequence_numbers_headsigns_and_boarding() {
     let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence,stop_headsign,pickup_type,drop_off_type
 out,08:00:00,08:00:00,center:1,7,Harbor,,1
 out,08:05:00,08:05:00,center:2,70000,Beach,2,3
@@ -170,7 +170,7 @@ out,08:10:00,08:10:00,harbor,4294967295,,1,0
 }
 
 #[test]
-fn shapes_are_put_in_order() {
+fn shape_points_are_sorted_by_sequence() {
     let shapes = "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence
 a,59.1,10.1,20
 a,59.2,10.2,10
@@ -192,7 +192,7 @@ b,59.6,10.6,2
 }
 
 #[test]
-fn a_routes_lines_show_every_stop_and_repeat_none() {
+fn the_lines_of_a_route_cover_every_stop_without_duplicates() {
     let stops = "stop_id,stop_name,stop_lat,stop_lon
 a,A,59.1,10.1
 b,B,59.2,10.2
@@ -235,7 +235,7 @@ part,59.2,10.2,2
 }
 
 #[test]
-fn the_feed_says_who_publishes_it() {
+fn feed_info_names_the_publisher() {
     let info = "feed_publisher_name,feed_publisher_url,feed_lang,feed_version,feed_start_date,feed_end_date
 Town,https://town.example,nb,v7,20240101,20241231
 ";
@@ -279,7 +279,7 @@ fn timetable_needs(name: &str) -> bool {
 }
 
 #[test]
-fn demand_responsive_calls_have_no_stop_and_no_complaint() {
+fn demand_responsive_calls_without_a_stop_are_accepted() {
     let times = "trip_id,stop_id,location_group_id,stop_sequence,start_pickup_drop_off_window,end_pickup_drop_off_window
 out,,zone,1,08:00:00,17:00:00
 out,,zone,2,08:00:00,17:00:00

@@ -173,22 +173,22 @@ fn stop_time_rows() -> impl Strategy<Value = Vec<String>> {
 
 proptest! {
     #[test]
-    fn any_bytes_as_a_zip(bytes: Vec<u8>) {
+    fn loading_any_bytes_as_a_zip_fails_without_panicking(bytes: Vec<u8>) {
         prop_assert!(ZipFiles::new(Cursor::new(bytes), &DatasetLimits::default()).is_err());
     }
 
     #[test]
-    fn any_tables(tables in prop::collection::vec(tables(), 1..5)) {
+    fn loading_any_tables_does_not_panic(tables in prop::collection::vec(tables(), 1..5)) {
         load_and_ask(tables.into_iter().fold(base(), |files, (name, text)| files.with_file(name, text)));
     }
 
     #[test]
-    fn any_bytes_as_a_table(name in 0..FILES.len(), bytes: Vec<u8>) {
+    fn loading_any_bytes_as_a_table_does_not_panic(name in 0..FILES.len(), bytes: Vec<u8>) {
         load_and_ask(base().with_file(FILES[name].name, bytes));
     }
 
     #[test]
-    fn a_town_with_any_bytes_changed(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
+    fn loading_a_feed_with_changed_bytes_does_not_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
         let mut text = TOWN.as_bytes().to_vec();
         for (at, byte) in changes {
             let at = at.index(text.len());
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn stop_times_in_any_order_are_the_same(
+    fn the_order_of_stop_time_rows_does_not_matter(
         (rows, mixed) in stop_time_rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
     ) {
         let header = "trip_id,arrival_time,departure_time,stop_id,stop_sequence,shape_dist_traveled";
@@ -212,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn shape_points_in_any_order_are_the_same(
+    fn the_order_of_shape_points_does_not_matter(
         mixed in Just((0..20).collect::<Vec<u32>>()).prop_shuffle(),
     ) {
         let header = "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence";

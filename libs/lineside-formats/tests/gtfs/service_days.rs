@@ -36,7 +36,7 @@ fn a_service_day_counts_from_noon_minus_twelve_hours() {
 }
 
 #[test]
-fn departures_follow_the_clocks_change() {
+fn departures_follow_daylight_saving_time() {
     let agency = "agency_id,agency_name,agency_url,agency_timezone\nt,Town,https://t.example,America/New_York\n";
     let calendar =
         "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -70,7 +70,7 @@ out,03:30:00,03:30:00,center:1,2
 }
 
 #[test]
-fn dates_beyond_the_calendar_are_no_trouble() {
+fn dates_beyond_the_calendar_do_not_panic() {
     let timetable = load_sound(town());
     let last = jiff::civil::Date::MAX;
     assert!(timetable.service_time(last, i32::MAX) > timetable.service_time(last, 0));
@@ -85,7 +85,7 @@ fn dates_beyond_the_calendar_are_no_trouble() {
 }
 
 #[test]
-fn weeks_and_exceptions_say_when_a_service_runs() {
+fn weekdays_and_exceptions_determine_when_a_service_runs() {
     let dates = "service_id,date,exception_type
 week,20240606,2
 week,20240608,1

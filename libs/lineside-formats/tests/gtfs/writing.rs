@@ -60,7 +60,7 @@ fn describe(timetable: &Timetable) -> String {
 }
 
 #[test]
-fn a_written_zip_loads_as_the_town_that_it_was() {
+fn a_written_zip_loads_as_the_same_timetable() {
     let before = load_sound(town());
     let limits = DatasetLimits::default();
     let bytes = zip_of(&rows_of_town());
@@ -71,7 +71,7 @@ fn a_written_zip_loads_as_the_town_that_it_was() {
 }
 
 #[test]
-fn others_read_it_too() {
+fn the_written_zip_is_read_by_gtfs_structures() {
     let bytes = zip_of(&rows_of_town());
     let theirs = gtfs_structures::RawGtfs::from_reader(Cursor::new(bytes)).unwrap();
     assert_eq!(theirs.trips.unwrap().len(), 2);
@@ -85,7 +85,7 @@ fn the_same_rows_give_the_same_bytes() {
 }
 
 #[test]
-fn tables_in_memory_are_files() {
+fn tables_in_memory_load_like_files() {
     let mut tables = MemoryTables::new();
     write(&rows_of_town(), &mut tables);
     let (timetable, problems) =
@@ -174,7 +174,7 @@ fn check_stop_times(rows: &[StopTimeRow<'_>], limits: &DatasetLimits) {
 }
 
 #[test]
-fn more_stop_times_than_the_limit_are_left_out_alike() {
+fn excess_stop_times_are_dropped_alike_from_values_and_text() {
     let row = StopTimeRow {
         trip_id: "out",
         stop_id: "harbor",
@@ -186,7 +186,7 @@ fn more_stop_times_than_the_limit_are_left_out_alike() {
 }
 
 #[test]
-fn a_stop_time_that_stands_there_twice_is_told_alike() {
+fn duplicate_stop_times_are_reported_alike_from_values_and_text() {
     let row =
         StopTimeRow { trip_id: "back", stop_id: "harbor", sequence: 3, ..StopTimeRow::default() };
     let rows = [60, 120, 180].map(|time| StopTimeRow { arrival: Some(time), ..row });
@@ -194,7 +194,7 @@ fn a_stop_time_that_stands_there_twice_is_told_alike() {
 }
 
 #[test]
-fn what_stop_times_refer_to_comes_before_them() {
+fn stop_times_must_be_written_after_the_tables_that_they_refer_to() {
     let mut tables = TimetableBuilder::new(DatasetLimits::default());
     write_town(&[], &mut tables);
     assert!(tables.begin_table("trips.txt", &["trip_id"]).is_err());
@@ -210,7 +210,7 @@ fn what_stop_times_refer_to_comes_before_them() {
 
 proptest! {
     #[test]
-    fn stop_times_as_values_are_those_of_their_text(rows in prop::collection::vec(any_row(), 0..40)) {
+    fn stop_times_from_values_equal_those_from_text(rows in prop::collection::vec(any_row(), 0..40)) {
         // Each row has a sequence number of its own; another test covers duplicates.
         let numbered = (0..).zip(&rows);
         let rows: Vec<_> = numbered
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn cells_of_any_text_are_read_back(rows in prop::collection::vec(prop::collection::vec("\\PC{0,12}", 3), 1..20)) {
+    fn cells_of_any_text_round_trip(rows in prop::collection::vec(prop::collection::vec("\\PC{0,12}", 3), 1..20)) {
         let mut tables = MemoryTables::new();
         tables.begin_table("stops.txt", &["stop_id", "stop_name", "stop_desc"]).unwrap();
         for row in &rows {

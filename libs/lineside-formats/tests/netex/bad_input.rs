@@ -32,7 +32,7 @@ fn good() -> String {
 }
 
 #[test]
-fn what_is_no_publication_is_refused_with_the_reason() {
+fn a_body_that_is_not_a_publication_is_refused_with_the_reason() {
     check_refused("", ErrorKind::Empty, "is empty");
     check_refused(" \r\n", ErrorKind::Empty, "is empty");
     check_refused("<!DOCTYPE html><html></html>", ErrorKind::Html, "a web page");
@@ -44,7 +44,7 @@ fn what_is_no_publication_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_file_of_something_else_beside_publications_is_a_problem() {
+fn an_unrelated_file_beside_publications_is_reported() {
     let loaded = read(zip_of(&[("a.xml", &good()), ("manifest.xml", "<rss/>")]));
     assert_eq!(loaded.timetable.trips().len(), 1);
     assert_eq!(
@@ -54,7 +54,7 @@ fn a_file_of_something_else_beside_publications_is_a_problem() {
 }
 
 #[test]
-fn entities_of_ones_own_are_refused_before_they_grow() {
+fn custom_entities_are_refused_before_expansion() {
     let laughs = format!(
         "<!DOCTYPE lolz [<!ENTITY a '{}'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>\
          <!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;'>]><PublicationDelivery>&c;</PublicationDelivery>",
@@ -110,13 +110,13 @@ fn the_size_of_a_file_and_of_all_is_bounded() {
 }
 
 #[test]
-fn a_bomb_is_refused_while_it_inflates() {
+fn a_zip_bomb_is_refused_while_inflating() {
     let bomb = publication(&" ".repeat(40 << 20));
     check_refused(zip_of(&[("a.xml", &bomb)]), ErrorKind::Bomb, "far exceeds its compressed size");
 }
 
 #[test]
-fn many_small_records_are_refused_where_they_take_too_much_memory() {
+fn many_small_records_are_refused_above_the_memory_limit() {
     let limits = PublicationLimits { record_bytes: 100_000, ..PublicationLimits::default() };
     for element in ["ServiceJourney", "Quay", "OperatingDay", "PassengerStopAssignment"] {
         let few = format!("<{element}/>").repeat(100);
@@ -131,7 +131,7 @@ fn many_small_records_are_refused_where_they_take_too_much_memory() {
 }
 
 #[test]
-fn another_namespace_is_a_problem_and_none_is_not() {
+fn a_foreign_namespace_is_reported_and_a_missing_one_is_accepted() {
     let other = good().replace("http://www.netex.org.uk/netex", "urn:mine");
     let loaded = read(other);
     assert_eq!(loaded.timetable.trips().len(), 1);
@@ -144,7 +144,7 @@ fn another_namespace_is_a_problem_and_none_is_not() {
 }
 
 #[test]
-fn other_encodings_are_read_and_wrong_ones_refused() {
+fn other_encodings_are_read_and_invalid_ones_are_refused() {
     let text = good().replace("Harbor", "Fähre");
     let wide: Vec<u8> =
         [0xFEFF].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
@@ -165,7 +165,7 @@ fn other_encodings_are_read_and_wrong_ones_refused() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_is_refused_as_a_whole() {
+fn a_truncated_file_is_refused() {
     let text = good();
     let root = text.find("<PublicationDelivery").unwrap();
     for at in (root + 1..text.len()).step_by(37).filter(|&at| text.is_char_boundary(at)) {
@@ -182,7 +182,7 @@ fn a_file_that_is_cut_off_is_refused_as_a_whole() {
 }
 
 #[test]
-fn what_can_be_read_is_read_beside_a_file_that_cannot() {
+fn readable_files_are_read_beside_unreadable_ones() {
     let text = good();
     let limits = PublicationLimits::default();
     let read = |files: &[(&str, &str)], goes_on: &dyn Fn() -> bool| {
@@ -203,7 +203,7 @@ fn what_can_be_read_is_read_beside_a_file_that_cannot() {
 }
 
 #[test]
-fn one_long_file_is_read_as_long_as_somebody_waits() {
+fn reading_a_long_file_stops_when_cancelled() {
     // Skipped elements count as well.
     for element in ["<Line id=\"L\"/>", "<RoutePoint><x/></RoutePoint>"] {
         let text = publication(&element.repeat(50_000));
@@ -220,7 +220,7 @@ fn one_long_file_is_read_as_long_as_somebody_waits() {
 }
 
 #[test]
-fn lone_ampersands_are_taken_with_a_problem() {
+fn lone_ampersands_are_accepted_with_a_problem() {
     let loaded = read(good().replace("Town Lines", "Town & Country"));
     assert_eq!(loaded.timetable.agencies().next().unwrap().name, "Town & Country");
     assert_eq!(
@@ -232,7 +232,7 @@ fn lone_ampersands_are_taken_with_a_problem() {
 
 proptest! {
     #[test]
-    fn any_text_in_place_of_any_other_is_read_or_refused(at in 0..10_000_usize, length in 0..80_usize, text in "\\PC{0,20}") {
+    fn reading_a_file_with_any_text_replaced_does_not_panic(at in 0..10_000_usize, length in 0..80_usize, text in "\\PC{0,20}") {
         let body = good();
         let at = (0..=at % body.len()).rev().find(|&at| body.is_char_boundary(at)).unwrap();
         let end = (at..=(at + length).min(body.len())).rev().find(|&end| body.is_char_boundary(end)).unwrap();
@@ -267,7 +267,7 @@ fn long_period(kind: &str, id: &str, n: usize) -> String {
 const PERIOD_BYTES: usize = 9_000;
 
 #[test]
-fn days_that_are_said_again_and_again_are_held_once() {
+fn repeatedly_referenced_days_are_stored_once() {
     const TIMES: usize = 4_000;
     let assigned =
         "<DayTypeAssignment><OperatingPeriodRef ref='P'/><DayTypeRef ref='D'/></DayTypeAssignment>";
@@ -296,7 +296,7 @@ fn days_that_are_said_again_and_again_are_held_once() {
 }
 
 #[test]
-fn many_sets_of_days_are_refused_before_they_take_the_memory() {
+fn many_day_sets_are_refused_before_they_are_allocated() {
     const SETS: usize = 100;
     let conditions: String =
         (0..SETS).map(|n| long_period("AvailabilityCondition", &format!("A{n}"), n)).collect();
@@ -312,7 +312,7 @@ fn many_sets_of_days_are_refused_before_they_take_the_memory() {
 }
 
 #[test]
-fn a_journey_of_more_calls_than_are_taken_is_left_out() {
+fn a_journey_with_more_calls_than_the_limit_is_left_out() {
     let call = "<Call><ScheduledStopPointRef ref='T:SSP:center'/><Departure><Time>08:00:00</Time></Departure></Call>";
     let calls = format!("<calls>{}</calls>", call.repeat(PublicationLimits::CALLS + 1));
     let loaded = read(town(&(journey("long", &calls) + &journey("J", &plain_times()))));

@@ -38,19 +38,19 @@ fn assignment(what: &str) -> String {
 }
 
 #[test]
-fn dates_are_assigned_one_by_one() {
+fn a_day_type_is_assigned_to_single_dates() {
     let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-01</Date>");
     check(&format!("<DayType id='D'/>{dates}"), OF_D, &["2024-05-01", "2024-05-03"]);
 }
 
 #[test]
-fn a_date_counts_whatever_the_weekdays_say() {
+fn an_assigned_date_counts_regardless_of_the_weekdays() {
     let calendar = day_type("Sunday") + &assignment("<Date>2024-05-01</Date>");
     check(&calendar, OF_D, &["2024-05-01"]);
 }
 
 #[test]
-fn a_period_holds_on_its_weekdays_but_not_where_it_is_excluded() {
+fn a_period_applies_on_its_weekdays_except_excluded_dates() {
     let calendar = format!(
         "{}<OperatingPeriod id='P'><FromDate>2024-05-01</FromDate><ToDate>2024-05-12</ToDate></OperatingPeriod>{}{}",
         day_type("Monday Wednesday"),
@@ -61,7 +61,7 @@ fn a_period_holds_on_its_weekdays_but_not_where_it_is_excluded() {
 }
 
 #[test]
-fn a_period_between_operating_days_and_operating_days_themselves() {
+fn periods_between_operating_days_and_single_operating_days_are_read() {
     let days = "<OperatingDay id='1'><CalendarDate>2024-05-01</CalendarDate></OperatingDay>\
                 <OperatingDay id='2'><CalendarDate>2024-05-02</CalendarDate></OperatingDay>\
                 <OperatingDay id='9'><CalendarDate>2024-05-09</CalendarDate></OperatingDay>";
@@ -85,7 +85,7 @@ fn a_uic_period_has_a_digit_per_day() {
 }
 
 #[test]
-fn weekdays_without_any_assignment_hold_as_long_as_the_calendar() {
+fn unassigned_weekdays_apply_for_the_validity_of_the_calendar() {
     let calendar = format!(
         "<ServiceCalendar id='S'><FromDate>2024-05-01</FromDate><ToDate>2024-05-10</ToDate></ServiceCalendar>{}",
         day_type("Weekend")
@@ -94,7 +94,7 @@ fn weekdays_without_any_assignment_hold_as_long_as_the_calendar() {
 }
 
 #[test]
-fn weekdays_without_any_assignment_hold_as_long_as_the_frames_not_as_long_as_what_is_in_them() {
+fn unassigned_weekdays_apply_for_the_validity_of_the_frames() {
     let may = "<FromDate>2024-05-01T00:00:00</FromDate><ToDate>2024-05-10T00:00:00</ToDate>";
     let long = "<ValidBetween><FromDate>2015-01-01T00:00:00</FromDate>\
                 <ToDate>2035-12-31T00:00:00</ToDate></ValidBetween>";
@@ -153,7 +153,7 @@ fn of_properties(properties: &str) -> String {
 }
 
 #[test]
-fn a_day_type_by_holidays_has_no_day_of_a_period_but_those_that_are_named() {
+fn a_day_type_by_holidays_has_only_its_assigned_dates() {
     let holidays = "<HolidayTypes>NationalHoliday</HolidayTypes>";
     let dated =
         assignment("<OperatingPeriodRef ref='P'/>") + &assignment("<Date>2024-05-09</Date>");
@@ -179,7 +179,7 @@ fn a_day_type_by_holidays_has_no_day_of_a_period_but_those_that_are_named() {
 }
 
 #[test]
-fn a_date_that_is_excluded_leaves_the_weekdays() {
+fn an_excluded_date_does_not_affect_the_other_weekdays() {
     let calendar = format!(
         "<ServiceCalendar id='S'><FromDate>2024-05-01</FromDate><ToDate>2024-05-14</ToDate></ServiceCalendar>{}{}",
         day_type("Wednesday Sunday"),
@@ -189,7 +189,7 @@ fn a_date_that_is_excluded_leaves_the_weekdays() {
 }
 
 #[test]
-fn a_condition_says_the_days_itself_or_narrows_those_of_day_types() {
+fn a_condition_defines_days_or_narrows_those_of_day_types() {
     let condition = |inside: &str| {
         format!(
             "<AvailabilityCondition id='A'><FromDate>2024-05-01T00:00:00</FromDate>\
@@ -217,7 +217,7 @@ fn a_condition_says_the_days_itself_or_narrows_those_of_day_types() {
 }
 
 #[test]
-fn a_condition_adds_no_day_to_a_type_that_is_assigned_to_days() {
+fn a_condition_adds_no_day_to_a_day_type_with_assignments() {
     let condition = "<AvailabilityCondition id='A'><FromDate>2024-05-01</FromDate><ToDate>2024-05-31</ToDate>\
                      <dayTypes><DayTypeRef ref='D'/></dayTypes></AvailabilityCondition>";
     let named = "<validityConditions><AvailabilityConditionRef ref='A'/></validityConditions>";
@@ -238,7 +238,7 @@ fn a_condition_adds_no_day_to_a_type_that_is_assigned_to_days() {
 }
 
 #[test]
-fn a_condition_that_holds_on_no_day_leaves_none_and_one_that_says_nothing_leaves_all() {
+fn a_condition_without_valid_days_removes_all_and_an_empty_one_none() {
     let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
     let calendar = |condition: &str| format!("<DayType id='D'/>{dates}{condition}");
     let inside =
@@ -264,7 +264,7 @@ fn a_condition_that_holds_on_no_day_leaves_none_and_one_that_says_nothing_leaves
 }
 
 #[test]
-fn an_end_that_a_condition_does_not_say_is_open() {
+fn a_condition_without_an_end_is_open() {
     let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
     let dates = format!("<DayType id='D'/>{dates}");
     let frame = "<ServiceCalendar id='S'><FromDate>2024-05-04</FromDate><ToDate>2024-05-06</ToDate></ServiceCalendar>";
@@ -301,7 +301,7 @@ fn an_end_that_a_condition_does_not_say_is_open() {
 }
 
 #[test]
-fn a_calendar_of_many_decades_holds_today() {
+fn a_calendar_may_span_many_decades() {
     let calendar = format!(
         "<ServiceCalendar id='S'><FromDate>2010-01-01</FromDate><ToDate>2099-12-31</ToDate></ServiceCalendar>{}",
         day_type("Weekend")
@@ -338,7 +338,7 @@ fn dated_journeys_run_on_their_operating_days() {
 }
 
 #[test]
-fn the_validity_of_one_file_is_not_that_of_others() {
+fn the_validity_of_one_file_does_not_affect_others() {
     let file = |id: &str, from: &str, to: &str| {
         let calendar = format!(
             "<ServiceCalendarFrame id='C{id}'><ServiceCalendar id='S{id}'><FromDate>{from}</FromDate><ToDate>{to}</ToDate>\
@@ -392,7 +392,7 @@ impl TableWriter for Unwanted {
 }
 
 #[test]
-fn journeys_without_days_end_when_nobody_waits_any_more() {
+fn converting_journeys_without_days_stops_when_cancelled() {
     let journey = |n: u32| {
         format!(
             "<ServiceJourney id='J{n}'><JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",

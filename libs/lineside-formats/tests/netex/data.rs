@@ -43,7 +43,7 @@ fn count(texts: &[String], names: &[&str]) -> usize {
 }
 
 #[test]
-fn every_publication_is_read_whole() {
+fn real_publications_are_read_completely() {
     for path in real_files("netex", None) {
         let body = fs::read(&path).unwrap();
         let (loaded, texts) = (read(&body), texts(&body));
@@ -97,7 +97,7 @@ const PROBLEMS: &[(&str, u64)] = &[
 ];
 
 #[test]
-fn every_problem_of_the_publications_is_known() {
+fn real_publications_have_only_the_expected_problems() {
     let mut wrong: BTreeMap<&str, u64> = BTreeMap::new();
     let paths = real_files("netex", None);
     for path in &paths {

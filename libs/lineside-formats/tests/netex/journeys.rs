@@ -13,7 +13,7 @@ fn check_calls(inside: &str, expected: [&str; 2]) {
 }
 
 #[test]
-fn times_after_midnight_belong_to_the_day_on_which_the_journey_began() {
+fn times_after_midnight_belong_to_the_day_of_the_first_departure() {
     let with_offsets = times(
         "<DepartureTime>23:50:00</DepartureTime>",
         "<ArrivalTime>00:10:00</ArrivalTime><ArrivalDayOffset>1</ArrivalDayOffset>",
@@ -30,7 +30,7 @@ fn times_after_midnight_belong_to_the_day_on_which_the_journey_began() {
 }
 
 #[test]
-fn a_stop_over_midnight_may_say_the_day_of_one_half() {
+fn a_stop_across_midnight_needs_only_one_day_offset() {
     let stop = |inside: &str| times("<DepartureTime>23:50:00</DepartureTime>", inside);
     for inside in [
         "<ArrivalTime>23:58:00</ArrivalTime><DepartureTime>00:02:00</DepartureTime><DepartureDayOffset>1</DepartureDayOffset>",
@@ -41,7 +41,7 @@ fn a_stop_over_midnight_may_say_the_day_of_one_half() {
 }
 
 #[test]
-fn times_that_name_no_point_are_those_of_the_calls() {
+fn times_without_a_point_belong_to_the_calls() {
     let passed = "<TimingPointInJourneyPattern id='T:TP:1' order='2'><TimingPointRef ref='T:Timing:1'/></TimingPointInJourneyPattern>";
     let time = |of: &str, clock: &str| {
         format!("<TimetabledPassingTime><{of}>{clock}</{of}></TimetabledPassingTime>")
@@ -61,7 +61,7 @@ fn times_that_name_no_point_are_those_of_the_calls() {
 }
 
 #[test]
-fn times_stand_in_any_order_and_at_points_where_nobody_calls() {
+fn times_may_be_unordered_and_include_timing_points() {
     let pattern = "<TimingPointInJourneyPattern id='T:TP:1' order='2'><TimingPointRef ref='T:Timing:1'/></TimingPointInJourneyPattern>";
     let body = town(&journey(
         "J",
@@ -78,7 +78,7 @@ fn times_stand_in_any_order_and_at_points_where_nobody_calls() {
 }
 
 #[test]
-fn times_without_points_go_one_by_one_along_the_pattern() {
+fn times_without_points_follow_the_order_of_the_pattern() {
     let unnamed = plain_times()
         .replace("<StopPointInJourneyPatternRef ref='T:SPJP:1'/>", "")
         .replace("<StopPointInJourneyPatternRef ref='T:SPJP:2'/>", "");
@@ -86,7 +86,7 @@ fn times_without_points_go_one_by_one_along_the_pattern() {
 }
 
 #[test]
-fn calls_name_their_stop_points_themselves() {
+fn calls_may_name_their_stop_points_directly() {
     let call = |point: &str, arrival: &str, departure: &str| {
         format!(
             "<Call><ScheduledStopPointRef ref='{point}'/><Arrival><Time>{arrival}</Time></Arrival>\
@@ -117,7 +117,7 @@ fn timed_town(is_named: bool, journeys: &str) -> String {
 }
 
 #[test]
-fn times_are_computed_from_a_departure_and_what_links_take() {
+fn times_are_computed_from_a_departure_and_link_run_times() {
     let inside = "<DepartureTime>14:39:00</DepartureTime><TimeDemandTypeRef ref='TD'/>";
     for is_named in [true, false] {
         let loaded = read_sound(timed_town(is_named, &journey("J", inside)));
@@ -129,7 +129,7 @@ fn times_are_computed_from_a_departure_and_what_links_take() {
 }
 
 #[test]
-fn templates_run_again_and_again() {
+fn template_journeys_run_at_their_headway() {
     let inside = "<DepartureTime>05:25:00</DepartureTime><TimeDemandTypeRef ref='TD'/><frequencyGroups>\
                   <HeadwayJourneyGroup><FirstDepartureTime>05:25:00</FirstDepartureTime>\
                   <LastDepartureTime>06:25:00</LastDepartureTime><ScheduledHeadwayInterval>PT30M</ScheduledHeadwayInterval>\
@@ -148,7 +148,7 @@ fn templates_run_again_and_again() {
 }
 
 #[test]
-fn a_destination_that_changes_on_the_way_is_shown_from_there_on() {
+fn a_changed_destination_is_shown_from_the_call_where_it_changes() {
     let network = NETWORK
         .replace("<ForBoarding>false</ForBoarding>", "<DestinationDisplayRef ref='T:DD:2'/>");
     let frames =
@@ -162,7 +162,7 @@ fn a_destination_that_changes_on_the_way_is_shown_from_there_on() {
 }
 
 #[test]
-fn a_bad_journey_costs_only_itself() {
+fn a_bad_journey_is_dropped_alone() {
     let good = journey("good", &plain_times());
     for (bad, sentence) in [
         (
@@ -204,7 +204,7 @@ fn a_bad_journey_costs_only_itself() {
 }
 
 #[test]
-fn problems_of_many_journeys_are_counted_and_few_are_kept() {
+fn problems_of_many_journeys_are_counted_and_a_few_are_retained() {
     let many: String = (0..500)
         .map(|n| journey(&format!("J{n}"), &plain_times()).replace("T:JP:1", "T:JP:9"))
         .collect();
@@ -223,7 +223,7 @@ fn clock(time: i32) -> String {
 
 proptest! {
     #[test]
-    fn any_departure_and_arrival_come_out_as_they_went_in(departure in 0..86_400_i32, ride in 0..36_000_i32) {
+    fn any_departure_and_arrival_time_is_preserved(departure in 0..86_400_i32, ride in 0..36_000_i32) {
         let arrival = departure + ride;
         let inside = times(
             &format!("<DepartureTime>{}</DepartureTime>", clock(departure)),

@@ -113,11 +113,11 @@ fn check_boards(ours: &Timetable, theirs: &Timetable) {
 }
 
 #[test]
-fn the_airport_train_says_the_same_in_both() {
+fn the_airport_train_is_equal_in_netex_and_gtfs() {
     check_pair("entur-flt.zip");
 }
 
 #[test]
-fn the_gjovik_line_says_the_same_in_both() {
+fn the_gjovik_line_is_equal_in_netex_and_gtfs() {
     check_pair("entur-gjb.zip");
 }

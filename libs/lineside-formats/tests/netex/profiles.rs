@@ -40,7 +40,7 @@ fn line(loaded: &LoadedPublication) -> (String, String, u16, Option<[u8; 3]>) {
 }
 
 #[test]
-fn the_european_profile_says_what_it_says() {
+fn a_publication_in_the_european_profile_is_read() {
     assert_eq!(sniff_format(EPIP.as_bytes()), Some(Format::Netex));
     let loaded = read_sound(EPIP);
     let timetable = &loaded.timetable;
@@ -79,7 +79,7 @@ fn the_european_profile_says_what_it_says() {
 }
 
 #[test]
-fn the_french_profile_says_what_it_says() {
+fn a_publication_in_the_french_profile_is_read() {
     let zip = zip_of(&FRANCE);
     assert_eq!(sniff_format(&zip), Some(Format::Netex));
     let loaded = read_sound(zip);

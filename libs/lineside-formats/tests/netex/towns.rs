@@ -40,7 +40,7 @@ fn check_town(loaded: &netex::LoadedPublication) {
 }
 
 #[test]
-fn a_town_reads_as_a_timetable() {
+fn a_publication_is_read_as_a_timetable() {
     let loaded = read_sound(town(&journey("T:SJ:1", &plain_times())));
     check_town(&loaded);
     let timetable = &loaded.timetable;
@@ -65,7 +65,7 @@ fn a_town_reads_as_a_timetable() {
 }
 
 #[test]
-fn a_station_may_list_quays_that_stand_beside_it() {
+fn a_station_may_reference_quays_defined_elsewhere() {
     let stops = "<SiteFrame id='S'><stopPlaces>
           <StopPlace id='big'><Name>All of it</Name><quays><QuayRef ref='T:Quay:1'/></quays></StopPlace>
           <StopPlace id='T:StopPlace:1'><Name>Center</Name><ParentSiteRef ref='big'/>
@@ -83,7 +83,7 @@ fn a_station_may_list_quays_that_stand_beside_it() {
 }
 
 #[test]
-fn references_resolve_whichever_file_comes_first() {
+fn references_resolve_regardless_of_the_order_of_files() {
     let journeys = timetable_frame(&journey("T:SJ:1", &plain_times()));
     let parts = [STOPS, NETWORK, CALENDAR, &journeys].map(publication);
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
@@ -95,7 +95,7 @@ fn references_resolve_whichever_file_comes_first() {
 }
 
 #[test]
-fn general_frames_in_composite_frames_hold_the_same() {
+fn general_frames_in_composite_frames_are_read() {
     let members = format!(
         "{STOPS}{NETWORK}{CALENDAR}{}",
         timetable_frame(&journey("T:SJ:1", &plain_times()))
@@ -109,7 +109,7 @@ fn general_frames_in_composite_frames_hold_the_same() {
 }
 
 #[test]
-fn utf_16_is_known_and_read() {
+fn utf_16_is_recognized_and_read() {
     let text = town(&journey("T:SJ:1", &plain_times()));
     let text = text.replace(
         "<?xml version='1.0' encoding='UTF-8'?>",
@@ -126,7 +126,7 @@ fn utf_16_is_known_and_read() {
 }
 
 #[test]
-fn prefixed_elements_are_the_same_elements() {
+fn elements_with_a_namespace_prefix_are_read() {
     let text = town(&journey("T:SJ:1", &plain_times()))
         .replace("xmlns='http://www.netex", "xmlns:n='http://www.netex")
         .replace("</", "</n:")
@@ -137,7 +137,7 @@ fn prefixed_elements_are_the_same_elements() {
 }
 
 #[test]
-fn the_written_zip_says_what_the_timetable_says() {
+fn the_written_zip_contains_the_timetable() {
     let body = town(&journey("T:SJ:1", &plain_times()));
     let limits = PublicationLimits::default();
     let mut files = PublicationSource::new(body.as_bytes(), &limits.files).unwrap();
@@ -180,7 +180,7 @@ fn agency_url(timetable: &gtfs::Timetable) -> Option<&str> {
 }
 
 #[test]
-fn an_authority_without_a_url_has_that_of_the_operator_or_the_line() {
+fn an_authority_without_a_url_uses_that_of_the_operator_or_line() {
     let body = town(&journey("T:SJ:1", &plain_times()))
         .replace(
             "<Operator id",
@@ -196,7 +196,7 @@ fn an_authority_without_a_url_has_that_of_the_operator_or_the_line() {
 }
 
 #[test]
-fn a_zip_has_a_stand_in_where_the_publication_lacks_what_gtfs_requires() {
+fn the_zip_has_placeholders_for_missing_required_values() {
     let body = town(&journey("T:SJ:1", &plain_times()))
         .replace("<Url>www.town.example</Url>", "")
         .replace("<Location><Longitude>10.74</Longitude><Latitude>59.90</Latitude></Location>", "");
@@ -236,7 +236,7 @@ fn zipped_points(body: &str) -> Vec<(String, Option<(f64, f64)>)> {
 }
 
 #[test]
-fn a_zip_of_a_publication_without_any_location_has_its_stops_in_the_city_of_the_time_zone() {
+fn without_any_location_the_zip_places_stops_in_the_time_zones_city() {
     let town = town(&journey("T:SJ:1", &plain_times()));
     let body = without_elements(&town, "Location");
     let problems = read(&body).problems;
@@ -262,7 +262,7 @@ fn a_zip_of_a_publication_without_any_location_has_its_stops_in_the_city_of_the_
 }
 
 #[test]
-fn a_station_is_where_a_stop_of_it_is_put_and_a_lone_stop_in_the_middle() {
+fn stops_without_a_location_are_placed_near_located_stops() {
     let journeys = journey("T:SJ:1", &plain_times());
     let lone =
         "</stopPlaces><quays><Quay id='T:Quay:9' version='1'><Name>Pier</Name></Quay></quays>";
@@ -282,7 +282,7 @@ fn a_station_is_where_a_stop_of_it_is_put_and_a_lone_stop_in_the_middle() {
 }
 
 #[test]
-fn an_address_that_validators_refuse_is_not_in_the_zip() {
+fn an_invalid_url_or_mail_address_is_not_in_the_zip() {
     let body = town(&journey("T:SJ:1", &plain_times())).replace(
         "<Url>www.town.example</Url>",
         "<Email>info@town.zz</Email><Url>https://www.town.zz</Url>",
@@ -317,7 +317,7 @@ fn an_organisation_without_a_url_is_reported_once() {
 }
 
 #[test]
-fn a_stop_is_called_as_what_is_there() {
+fn an_unnamed_stop_takes_the_name_of_its_parts_or_its_label() {
     const PLACE: &str = "<Name lang='en'>Center</Name>";
     const POINT: &str = "<Name>Center</Name>";
     let named = town(&journey("T:SJ:1", &plain_times()));
@@ -364,7 +364,7 @@ fn a_stop_is_called_as_what_is_there() {
 }
 
 #[test]
-fn a_quay_without_a_place_is_not_called_as_another() {
+fn a_quay_without_a_station_does_not_take_the_name_of_another() {
     let quay = |id: u8, name: &str| {
         format!(
             "<Quay id='T:Quay:{id}' version='1'>{name}<Centroid><Location><Longitude>10.7</Longitude>\
@@ -380,7 +380,7 @@ fn a_quay_without_a_place_is_not_called_as_another() {
 }
 
 #[test]
-fn content_shows_that_it_is_netex() {
+fn netex_is_recognized_from_the_content() {
     let text = town("");
     for body in
         [text.clone().into_bytes(), zip_of(&[("line.xml", &text)]), zip_of(&[("a/B.XML", &text)])]
@@ -402,7 +402,7 @@ fn content_shows_that_it_is_netex() {
 }
 
 #[test]
-fn a_quay_of_a_register_elsewhere_keeps_its_id() {
+fn a_quay_defined_in_an_external_register_keeps_its_id() {
     let body = town(&journey("T:SJ:1", &plain_times()))
         .replace("<Quay id='T:Quay:1'", "<Quay id='T:Quay:9'");
     let loaded = read(body);
@@ -416,7 +416,7 @@ fn a_quay_of_a_register_elsewhere_keeps_its_id() {
 }
 
 #[test]
-fn what_gtfs_cannot_say_is_counted() {
+fn elements_without_a_gtfs_equivalent_are_counted() {
     let more = "<notices><Notice id='N:1'><Text>Ask the driver</Text></Notice></notices>";
     let frames = format!(
         "{STOPS}{NETWORK}{CALENDAR}{}<ServiceFrame>{more}</ServiceFrame>",

@@ -32,7 +32,7 @@ fn check_problem(inside: &str, sentence: &str) {
 }
 
 #[test]
-fn a_body_that_is_no_message_is_refused_with_the_reason() {
+fn a_body_that_is_not_a_message_is_refused_with_the_reason() {
     check_refused("", ErrorKind::Empty, "the body is empty");
     check_refused("<!DOCTYPE html><html></html>", ErrorKind::Html, "a web page");
     check_refused(b"\x1F\x8B\x08\0\0", ErrorKind::Decode, "compressed with gzip");
@@ -44,7 +44,7 @@ fn a_body_that_is_no_message_is_refused_with_the_reason() {
 }
 
 #[test]
-fn entities_of_ones_own_are_refused_before_they_grow() {
+fn custom_entities_are_refused_before_expansion() {
     let laughs = format!(
         "<?xml version='1.0'?><!DOCTYPE lolz [<!ENTITY a '{}'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>\
          <!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;'>]>{}",
@@ -106,7 +106,7 @@ fn siri(inside: &str) -> String {
 }
 
 #[test]
-fn what_a_message_is_sent_for_counts_as_its_records_do() {
+fn payloads_count_towards_the_memory_limit() {
     let limits = MessageLimits { record_bytes: 10_000, ..MessageLimits::default() };
     let read = |body: &str| decode_message(body.as_bytes(), &TimeZone::UTC, &limits);
     let names = ["ServiceDelivery", "Fault", "CheckStatusRequest", "GetStopMonitoring"];
@@ -123,7 +123,7 @@ fn what_a_message_is_sent_for_counts_as_its_records_do() {
 }
 
 #[test]
-fn of_what_is_not_read_few_names_are_held_and_all_are_counted() {
+fn all_unread_elements_are_counted_and_a_few_names_are_stored() {
     let read = |inside: &str| {
         let (zone, limits) = (&TimeZone::UTC, MessageLimits::default());
         let (message, _, losses) =
@@ -150,7 +150,7 @@ fn of_what_is_not_read_few_names_are_held_and_all_are_counted() {
 }
 
 #[test]
-fn a_faulty_element_costs_only_itself() {
+fn a_faulty_element_is_dropped_alone() {
     check_problem(
         "<EstimatedCalls><EstimatedCall><AimedArrivalTime>soon</AimedArrivalTime></EstimatedCall></EstimatedCalls>",
         "EstimatedVehicleJourney line 2, EstimatedCalls/EstimatedCall/AimedArrivalTime: not a time of the form 2026-11-21T20:25:00+01:00 (J 1): \"soon\"",
@@ -178,7 +178,7 @@ fn a_faulty_element_costs_only_itself() {
 }
 
 #[test]
-fn a_moment_without_zone_is_taken_in_the_feeds_zone_with_a_problem() {
+fn a_time_without_zone_is_read_in_the_zone_of_the_feed_with_a_problem() {
     let call = "<RecordedCalls><RecordedCall><AimedArrivalTime>2026-07-01T12:00:00</AimedArrivalTime>\
                 </RecordedCall></RecordedCalls>";
     check_problem(
@@ -192,7 +192,7 @@ fn a_moment_without_zone_is_taken_in_the_feeds_zone_with_a_problem() {
 }
 
 #[test]
-fn a_situation_without_its_number_is_kept_and_complained_about() {
+fn a_situation_without_a_number_is_kept_with_a_problem() {
     let (message, problems) = read(
         delivery(
             "<SituationExchangeDelivery><Situations><PtSituationElement><Severity>mild</Severity>\
@@ -242,7 +242,7 @@ fn problems_outside_records_name_the_payload() {
 }
 
 #[test]
-fn a_wrong_namespace_is_read_and_complained_about() {
+fn a_wrong_namespace_is_read_with_a_problem() {
     let text = "<Siri xmlns='urn:other'><ServiceDelivery><ProducerRef>p</ProducerRef></ServiceDelivery></Siri>";
     let (message, problems) = read(text.as_bytes());
     let producer = message.deliveries().next().unwrap().producer_ref.as_deref();
@@ -253,7 +253,7 @@ fn a_wrong_namespace_is_read_and_complained_about() {
 }
 
 #[test]
-fn lone_ampersands_are_read_and_complained_about() {
+fn lone_ampersands_are_read_with_a_problem() {
     let (message, problems) =
         read(delivery("<ProducerRef>A & B</ProducerRef><Address>a?b&c</Address>").as_bytes());
     let delivery = message.deliveries().next().unwrap();
@@ -286,7 +286,7 @@ fn encodings_other_than_utf_8_are_read_or_refused() {
 }
 
 #[test]
-fn a_message_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_gone() {
+fn a_truncated_message_is_refused() {
     let whole = journeys(GOOD);
     for cut in 1..whole.len() {
         let error =
@@ -304,7 +304,7 @@ fn a_message_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_
 }
 
 #[test]
-fn json_that_is_not_well_formed_is_refused_with_its_line() {
+fn malformed_json_is_refused_with_its_line() {
     let words = "malformed after line 2";
     check_refused("{\"Siri\":\n{\"a\" 1}}", ErrorKind::Decode, words);
     check_refused("{\"Siri\":\n{\"a\": 1 \"b\": 2}}", ErrorKind::Decode, words);
@@ -313,7 +313,7 @@ fn json_that_is_not_well_formed_is_refused_with_its_line() {
 }
 
 #[test]
-fn json_of_unexpected_shapes_is_passed_over() {
+fn json_values_of_unexpected_types_are_ignored() {
     for value in ["1", "true", "\"x\"", "null", "[]", "[null]", "[[1], 2]", "{}", "{\"a\": [{}]}"] {
         let text = format!(
             r#"{{"Siri": {{"ServiceDelivery": {{"EstimatedTimetableDelivery": {value}, "ProducerRef": "p"}}}}}}"#

@@ -31,7 +31,7 @@ fn time(time: Option<SiriTime>) -> String {
 }
 
 #[test]
-fn a_journey_of_an_estimated_timetable() {
+fn journeys_of_an_estimated_timetable_are_read() {
     let delivery = only_delivery(ESTIMATED_TIMETABLE);
     assert_eq!(delivery.more_data, Some(true));
     assert_eq!(time(delivery.response_timestamp), "2026-11-21T19:25:00.25Z");
@@ -51,7 +51,7 @@ fn a_journey_of_an_estimated_timetable() {
 }
 
 #[test]
-fn calls_of_an_estimated_timetable() {
+fn calls_of_an_estimated_timetable_are_read() {
     let delivery = only_delivery(ESTIMATED_TIMETABLE);
     let journey = delivery.estimated_timetables[0].journeys().next().unwrap();
     let [recorded] = &journey.recorded_calls[..] else { panic!("one recorded call") };
@@ -74,7 +74,7 @@ fn calls_of_an_estimated_timetable() {
 }
 
 #[test]
-fn siri_lite_in_json_says_the_same() {
+fn siri_lite_json_is_read_like_the_xml() {
     let mut json = read_sound(include_str!("estimated_timetable.json"));
     let xml = read_sound(ESTIMATED_TIMETABLE);
     let MessagePayload::ServiceDelivery(delivery) = &mut json.payloads[0] else {
@@ -88,7 +88,7 @@ fn siri_lite_in_json_says_the_same() {
 }
 
 #[test]
-fn what_a_vehicle_does() {
+fn vehicle_activities_are_read() {
     let delivery = only_delivery(VEHICLE_MONITORING);
     let vehicles = &delivery.vehicle_monitorings[0];
     let activity = &vehicles.vehicle_activities[0];
@@ -110,7 +110,7 @@ fn what_a_vehicle_does() {
 }
 
 #[test]
-fn calls_at_a_stop() {
+fn stop_visits_are_read() {
     let delivery = only_delivery(STOP_MONITORING);
     let stop = &delivery.stop_monitorings[0];
     assert_eq!(stop.monitoring_refs, ["TWN:Quay:2"]);
@@ -126,7 +126,7 @@ fn calls_at_a_stop() {
 }
 
 #[test]
-fn a_situation() {
+fn situations_are_read() {
     let delivery = only_delivery(SITUATIONS);
     let situation = &delivery.situation_exchanges[0].situations[0];
     assert_eq!(situation.participant_ref.as_deref(), Some("TWN"));
@@ -152,7 +152,7 @@ fn a_situation() {
 }
 
 #[test]
-fn whom_a_situation_affects() {
+fn the_affected_scope_of_a_situation_is_read() {
     let delivery = only_delivery(SITUATIONS);
     let affects = delivery.situation_exchanges[0].situations[0].affects.clone().unwrap();
     assert_eq!(affects.operators.unwrap().all_operators, PresenceFlag(true));
@@ -173,7 +173,7 @@ fn whom_a_situation_affects() {
 }
 
 #[test]
-fn texts_for_passengers_as_the_swiss_say_them() {
+fn publishing_actions_of_the_swiss_profile_are_read() {
     let delivery = only_delivery(SITUATIONS);
     let action = &delivery.situation_exchanges[0].situations[0].publishing_actions[0];
     let scope = action.publish_at_scope.as_ref().unwrap();
@@ -188,7 +188,7 @@ fn texts_for_passengers_as_the_swiss_say_them() {
 
 /// Encodes decoded messages and decodes them again.
 #[test]
-fn messages_survive_being_written() {
+fn messages_round_trip_in_every_encoding() {
     for text in [ESTIMATED_TIMETABLE, VEHICLE_MONITORING, STOP_MONITORING, SITUATIONS] {
         let message = read_sound(text);
         let plain = encode_xml(&message);
@@ -211,7 +211,7 @@ fn messages_survive_being_written() {
 }
 
 #[test]
-fn json_is_written_as_siri_lite_has_it() {
+fn json_is_written_in_the_siri_lite_form() {
     let call = SiriCall {
         stop_point_ref: Some("Q:1".into()),
         order: Some(3),
@@ -249,7 +249,7 @@ fn json_is_written_as_siri_lite_has_it() {
 }
 
 #[test]
-fn an_envelope_is_passed_through() {
+fn a_message_in_a_soap_envelope_is_read() {
     let delivery = only_delivery(include_str!("soap.xml"));
     assert_eq!(delivery.producer_ref.as_deref(), Some("town"));
     assert_eq!(delivery.response_message_identifier.as_deref(), Some("answer 7"));
@@ -259,7 +259,7 @@ fn an_envelope_is_passed_through() {
 }
 
 #[test]
-fn an_envelope_is_written_as_the_french_profile_has_it() {
+fn a_soap_envelope_is_written_in_the_form_of_the_french_profile() {
     let text = include_str!("soap.xml");
     let message = read_sound(text);
     let written = encode_soap(&message, SoapExchange::Answer);
@@ -276,7 +276,7 @@ fn an_envelope_is_written_as_the_french_profile_has_it() {
 }
 
 #[test]
-fn any_services_are_asked_for_and_answered_in_one_element() {
+fn requests_and_answers_of_several_services_share_one_soap_element() {
     let element = |xml: &str, name: &str| {
         let (_, rest) = xml.split_once(&format!("<S:Body><sw:{name} ")).unwrap();
         let (_, inside) = rest.split_once('>').unwrap();
@@ -319,7 +319,7 @@ fn any_services_are_asked_for_and_answered_in_one_element() {
 }
 
 #[test]
-fn siri_is_known_by_its_beginning() {
+fn siri_is_recognized_by_its_beginning() {
     for text in
         [ESTIMATED_TIMETABLE, include_str!("soap.xml"), include_str!("estimated_timetable.json")]
     {
@@ -331,7 +331,7 @@ fn siri_is_known_by_its_beginning() {
 }
 
 #[test]
-fn answers_around_subscriptions() {
+fn subscription_responses_and_notifications_are_read() {
     let siri = |inside: &str| {
         let text = format!(r#"<Siri xmlns="http://www.siri.org.uk/siri">{inside}</Siri>"#);
         let message = read_sound(&text);
@@ -386,7 +386,7 @@ fn answers_around_subscriptions() {
 }
 
 #[test]
-fn requests_in_each_envelope() {
+fn requests_are_written_plain_and_in_a_soap_envelope() {
     let request = StopMonitoringRequest {
         version: Some("2.0:FR-IDF-2.4".into()),
         monitoring_ref: Some("TWN:Quay:2".into()),
@@ -418,7 +418,7 @@ fn requests_in_each_envelope() {
 }
 
 #[test]
-fn subscriptions_are_asked_for_and_ended() {
+fn subscription_and_termination_requests_round_trip() {
     let text = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><SubscriptionRequest>
         <Address>https://us.example/inbox</Address><RequestorRef>us</RequestorRef>
         <SubscriptionContext><HeartbeatInterval>PT1M</HeartbeatInterval></SubscriptionContext>
@@ -448,7 +448,7 @@ fn subscriptions_are_asked_for_and_ended() {
 }
 
 #[test]
-fn a_soap_fault_is_an_answer() {
+fn soap_faults_are_read() {
     let fault = |inside: &str| {
         let text = format!(
             "<e:Envelope xmlns:e='http://www.w3.org/2003/05/soap-envelope'><e:Body><e:Fault>{inside}</e:Fault>\
@@ -475,7 +475,7 @@ fn a_soap_fault_is_an_answer() {
 }
 
 #[test]
-fn more_data_is_announced_for_the_whole_or_for_one_delivery() {
+fn more_data_is_read_from_the_message_or_a_single_delivery() {
     let more = |text: &str| read_sound(text).has_more_data();
     assert!(more(ESTIMATED_TIMETABLE));
     assert!(!more(SITUATIONS));
@@ -485,7 +485,7 @@ fn more_data_is_announced_for_the_whole_or_for_one_delivery() {
 }
 
 #[test]
-fn what_a_producer_adds_is_passed_over() {
+fn extensions_of_a_producer_are_ignored() {
     let text = journeys(
         "<EstimatedVehicleJourney><LineRef>1</LineRef><Extensions><LineRef>2</LineRef>\
          <RecordedCalls><RecordedCall/></RecordedCalls></Extensions></EstimatedVehicleJourney>",
@@ -498,7 +498,7 @@ fn what_a_producer_adds_is_passed_over() {
 
 /// Lists of lines and stops are messages of their own, plain and in an envelope.
 #[test]
-fn lines_and_stops_are_discovered() {
+fn line_and_stop_discovery_answers_are_read() {
     let plain = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><LinesDelivery version="2.0">
         <ResponseTimestamp>2026-11-21T19:25:00Z</ResponseTimestamp><Status>true</Status>
         <AnnotatedLineRef><LineRef>L:1</LineRef><LineName xml:lang="fr">Ligne 1</LineName><Monitored>true</Monitored>

@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn a_senseless_speed_is_brought_inside() {
+    fn an_invalid_speed_is_clamped() {
         assert_eq!(ScaledClock::new(UnixMillis(0), f64::NAN).speed(), 1.0);
         assert_eq!(ScaledClock::new(UnixMillis(0), f64::INFINITY).speed(), 10_000.0);
         assert_eq!(ScaledClock::new(UnixMillis(0), -3.0).speed(), 0.001);
     }
 
     #[test]
-    fn a_deadline_beyond_all_time_does_not_panic() {
+    fn the_largest_deadline_does_not_panic() {
         drop(RealClock::new().sleep_until(Duration::MAX));
         drop(ScaledClock::new(UnixMillis(0), 0.001).sleep_until(Duration::MAX));
     }

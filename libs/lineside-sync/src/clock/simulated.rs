@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wall_may_step_back_while_monotonic_time_goes_on() {
+    fn wall_time_may_step_back_while_monotonic_time_advances() {
         let clock = SimulatedClock::new(UnixMillis(10_000));
         clock.advance(Duration::from_secs(1));
         clock.set_wall(UnixMillis(3_000));

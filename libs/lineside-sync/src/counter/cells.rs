@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_slot_has_a_place_of_its_own() {
+    fn every_slot_has_a_unique_address() {
         assert_eq!(address_of_slot(0), CellAddress { area: 0, cell: 0 });
         assert_eq!(address_of_slot(31), CellAddress { area: 0, cell: 31 });
         assert_eq!(address_of_slot(32), CellAddress { area: 1, cell: 0 });
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_wait_for_the_next_thread() {
+    fn cells_of_an_ended_thread_are_reused() {
         static REGISTRY: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
         let registry: &'static CellRegistry = &REGISTRY;
         let place = registry.open_counter();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_of_the_same_kind_is_used_again_from_zero() {
+    fn a_closed_area_is_reused_from_zero() {
         static REGISTRY: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
         let registry: &'static CellRegistry = &REGISTRY;
         let kind = AreaKind { cells: 2, greatest: 1 };

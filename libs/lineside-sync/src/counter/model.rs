@@ -44,17 +44,17 @@ fn reads_beside_an_end(mistake: Option<CounterFault>) {
 }
 
 #[test]
-fn a_read_while_a_thread_ends_counts_once() {
+fn a_read_during_the_end_of_a_thread_counts_once() {
     explore(|| reads_beside_an_end(None));
 }
 
 #[test]
-fn values_counted_twice_would_be_noticed() {
+fn counting_values_twice_is_detected() {
     finds_a_fault(|| reads_beside_an_end(Some(CounterFault::FoldTwice)));
 }
 
 #[test]
-fn values_out_of_sight_between_cell_and_base_would_be_noticed() {
+fn hiding_values_between_cell_and_base_is_detected() {
     finds_a_fault(|| reads_beside_an_end(Some(CounterFault::LeaveThenFold)));
 }
 
@@ -77,12 +77,12 @@ fn hands_cells_on(mistake: Option<CounterFault>) {
 }
 
 #[test]
-fn cells_taken_over_neither_lose_nor_double() {
+fn reused_cells_neither_lose_nor_double_values() {
     explore(|| hands_cells_on(None));
 }
 
 #[test]
-fn cells_handed_on_too_early_would_be_noticed() {
+fn reusing_cells_too_early_is_detected() {
     finds_a_fault(|| hands_cells_on(Some(CounterFault::SpareThenFold)));
 }
 
@@ -111,7 +111,7 @@ fn a_local_handle_keeps_its_cell() {
 }
 
 #[test]
-fn a_cell_with_two_writers_would_be_noticed() {
+fn a_cell_with_two_writers_is_detected() {
     finds_a_fault(|| outlives_its_thread(Some(CounterFault::LocalKeepsNothing)));
 }
 
@@ -139,11 +139,11 @@ fn uses_a_slot_again(mistake: Option<CounterFault>) {
 }
 
 #[test]
-fn a_slot_is_used_again_from_zero() {
+fn a_closed_slot_is_reused_from_zero() {
     explore(|| uses_a_slot_again(None));
 }
 
 #[test]
-fn what_a_closed_counter_left_would_be_noticed() {
+fn a_slot_that_is_not_cleared_is_detected() {
     finds_a_fault(|| uses_a_slot_again(Some(CounterFault::CloseWithoutClearing)));
 }

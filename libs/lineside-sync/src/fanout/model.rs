@@ -217,12 +217,12 @@ fn publishing_and_finding(mistake: Mistake) {
 }
 
 #[test]
-fn a_publisher_finds_the_topic_or_its_maker_reads_the_state() {
+fn the_publisher_finds_the_topic_or_its_creator_reads_the_state() {
     explore(|| publishing_and_making(STEPS));
 }
 
 #[test]
-fn who_finds_a_topic_made_by_another_misses_nothing() {
+fn joining_an_existing_topic_misses_nothing() {
     explore(|| publishing_and_finding(Mistake::None));
 }
 
@@ -230,7 +230,7 @@ fn who_finds_a_topic_made_by_another_misses_nothing() {
 
 #[cfg(loom)]
 #[test]
-fn a_weaker_order_would_be_noticed() {
+fn a_weaker_memory_order_is_detected() {
     fn weak() {
         crate::primitive::atomic::fence(Ordering::AcqRel);
     }
@@ -243,18 +243,18 @@ fn a_weaker_order_would_be_noticed() {
 
 #[cfg(loom)]
 #[test]
-fn a_publisher_without_order_would_be_noticed() {
+fn a_publisher_without_memory_order_is_detected() {
     finds_a_fault(|| publishing_and_making(Steps { open: TopicBatch::open_unordered, ..STEPS }));
 }
 
 #[cfg(loom)]
 #[test]
-fn a_listener_without_order_would_be_noticed() {
+fn a_listener_without_memory_order_is_detected() {
     finds_a_fault(|| publishing_and_making(Steps { order: || (), ..STEPS }));
 }
 
 #[test]
-fn interest_that_follows_the_table_would_be_noticed() {
+fn registering_interest_after_the_table_is_detected() {
     finds_a_fault(|| publishing_and_finding(Mistake::InterestAfterTable));
 }
 
@@ -326,17 +326,17 @@ fn signaling_from_two() {
 }
 
 #[test]
-fn a_wake_up_is_never_lost_and_comes_once_until_it_is_taken() {
+fn a_signal_is_never_lost_and_sent_once_until_received() {
     explore(|| signaling(Mistake::None));
 }
 
 #[test]
-fn two_publishers_wake_one_listener_for_both() {
+fn a_signal_covers_the_changes_of_two_publishers() {
     explore(signaling_from_two);
 }
 
 #[test]
-fn telling_before_there_is_something_would_be_noticed() {
+fn signaling_before_the_change_is_detected() {
     finds_a_fault(|| signaling(Mistake::ToldBeforeChange));
 }
 
@@ -381,17 +381,17 @@ fn partition(mistake: Mistake) {
 }
 
 #[test]
-fn a_partition_looks_at_every_topic_with_news() {
+fn a_partition_visits_every_changed_topic() {
     explore(|| partition(Mistake::None));
 }
 
 #[test]
-fn a_topic_that_stays_listed_would_be_noticed() {
+fn a_topic_that_remains_listed_is_detected() {
     finds_a_fault(|| partition(Mistake::ListedForgotten));
 }
 
 #[test]
-fn a_note_taken_after_the_list_would_be_noticed() {
+fn clearing_the_signal_after_reading_the_list_is_detected() {
     finds_a_fault(|| partition(Mistake::NoteAfterList));
 }
 
@@ -432,11 +432,11 @@ fn reaching_carelessly() {
 }
 
 #[test]
-fn a_life_named_before_its_offset_would_be_noticed() {
+fn publishing_the_epoch_before_its_offset_is_detected() {
     finds_a_fault(reaching_carelessly);
 }
 
 #[test]
-fn a_life_is_never_read_with_the_offset_of_another() {
+fn an_epoch_is_never_read_with_the_offset_of_another() {
     explore(reaching);
 }

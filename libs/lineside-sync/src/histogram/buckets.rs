@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_one_another_without_gaps() {
+    fn buckets_are_contiguous() {
         // A million buckets take too long under miri.
         let precisions: &[u32] = if cfg!(miri) { &[0, 1, 5] } else { &[0, 1, 5, 7, 16] };
         for &bits in precisions {

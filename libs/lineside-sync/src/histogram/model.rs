@@ -41,23 +41,23 @@ fn snapshots_beside_an_end(mistake: Option<CounterFault>) {
 }
 
 #[test]
-fn a_snapshot_while_a_thread_ends_has_each_value_once() {
+fn a_snapshot_during_the_end_of_a_thread_has_each_value_once() {
     explore(|| snapshots_beside_an_end(None));
 }
 
 #[test]
-fn a_value_in_two_places_would_be_noticed() {
+fn a_value_in_two_places_is_detected() {
     finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::FoldTwice)));
 }
 
 // Only loom's memory model makes this fault visible.
 #[cfg(loom)]
 #[test]
-fn cells_handed_on_too_early_would_be_noticed() {
+fn reusing_cells_too_early_is_detected() {
     finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::SpareThenFold)));
 }
 
 #[test]
-fn a_value_counted_before_it_is_in_the_sum_would_be_noticed() {
+fn counting_a_value_before_summing_it_is_detected() {
     finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::ReadForwards)));
 }

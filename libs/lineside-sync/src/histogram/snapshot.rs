@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_is_not_moved_by_rounding() {
+    fn the_rank_of_a_quantile_is_exact_despite_rounding() {
         for (q, count, expected) in [
             (0.99999, 100_000, 99_999),
             (0.999, 1_000, 999),

@@ -63,24 +63,24 @@ fn asking(n_askers: u32, mistake: Option<Mistake>) {
 }
 
 #[test]
-fn a_missing_value_is_loaded_once_for_all_who_ask() {
+fn a_missing_value_is_loaded_once_for_all_callers() {
     explore(|| asking(3, None));
 }
 
 #[test]
-fn looking_only_before_the_lock_would_be_noticed() {
+fn checking_only_before_the_lock_is_detected() {
     finds_a_fault(|| asking(2, Some(Mistake::LooksOnce)));
 }
 
 #[test]
-fn a_waiter_that_registers_too_late_would_be_noticed() {
+fn a_waiter_that_registers_too_late_is_detected() {
     finds_a_fault(|| asking(2, Some(Mistake::LooksThenRegisters)));
 }
 
 // shuttle also wakes parked threads at random, which would rescue the forgotten waiter.
 #[cfg(loom)]
 #[test]
-fn a_waiter_that_nobody_tells_would_be_noticed() {
+fn a_waiter_that_is_never_woken_is_detected() {
     finds_a_fault(|| asking(3, Some(Mistake::TellsOnlyOne)));
 }
 
@@ -101,7 +101,7 @@ fn panicking(mistake: Option<Mistake>) {
 }
 
 #[test]
-fn another_takes_over_from_a_loader_that_panics() {
+fn another_caller_takes_over_from_a_panicking_loader() {
     explore(|| panicking(None));
 }
 
@@ -133,12 +133,12 @@ fn canceling(mistake: Option<Mistake>) {
 }
 
 #[test]
-fn another_takes_over_from_a_loader_that_is_canceled() {
+fn another_caller_takes_over_from_a_cancelled_loader() {
     explore(|| canceling(None));
 }
 
 #[test]
-fn a_loader_that_leaves_silently_would_be_noticed() {
+fn a_loader_that_ends_without_waking_others_is_detected() {
     finds_a_fault(|| canceling(Some(Mistake::LeavesSilently)));
     finds_a_fault(|| panicking(Some(Mistake::LeavesSilently)));
 }
@@ -158,7 +158,7 @@ fn failing() {
 }
 
 #[test]
-fn a_failure_is_told_to_all_who_waited() {
+fn a_failure_is_returned_to_all_waiting_callers() {
     explore(failing);
 }
 
@@ -180,11 +180,11 @@ fn removing(mistake: Option<Mistake>) {
 }
 
 #[test]
-fn a_removal_wins_over_a_load_that_began_before_it() {
+fn a_removal_wins_over_an_earlier_load() {
     explore(|| removing(None));
 }
 
 #[test]
-fn a_load_that_wins_over_a_removal_would_be_noticed() {
+fn a_load_that_wins_over_a_later_removal_is_detected() {
     finds_a_fault(|| removing(Some(Mistake::LoadWinsOverRemoval)));
 }

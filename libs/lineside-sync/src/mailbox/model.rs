@@ -99,12 +99,12 @@ fn one_thread_at_a_time_holds_the_lock() {
 /// shuttle models only sequential consistency.
 #[cfg(loom)]
 #[test]
-fn a_lock_given_back_without_order_would_be_noticed() {
+fn releasing_the_lock_without_memory_order_is_detected() {
     finds_a_fault(|| lock_guards(Some(MailboxFault::UnlockRelaxed)));
 }
 
 #[test]
-fn a_lock_that_is_tried_is_held_by_one() {
+fn try_lock_succeeds_for_one_thread_at_a_time() {
     explore(|| {
         let lock = Arc::new(SpinLock::new(0));
         let other = Arc::clone(&lock);
@@ -140,7 +140,7 @@ fn a_wake_up_is_never_lost() {
 }
 
 #[test]
-fn a_sleep_without_a_last_look_would_be_noticed() {
+fn sleeping_without_a_final_check_is_detected() {
     finds_a_fault(|| parked(QUIET, false, Some(MailboxFault::SleepWithoutLooking)));
 }
 
@@ -167,7 +167,7 @@ fn a_single_message_wakes_from_a_slot() {
 }
 
 #[test]
-fn a_slot_marked_silently_would_be_noticed() {
+fn marking_a_slot_without_waking_is_detected() {
     finds_a_fault(|| parked_before_a_slot(Some(MailboxFault::MarkSilently)));
 }
 
@@ -183,12 +183,12 @@ fn last_sender_goes(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn the_last_sender_that_goes_wakes_the_receiver() {
+fn dropping_the_last_sender_wakes_the_receiver() {
     explore(|| last_sender_goes(None));
 }
 
 #[test]
-fn a_last_sender_that_goes_silently_would_be_noticed() {
+fn a_last_sender_that_does_not_wake_the_receiver_is_detected() {
     finds_a_fault(|| last_sender_goes(Some(MailboxFault::LeaveSilently)));
 }
 
@@ -227,13 +227,13 @@ fn the_last_waker_is_woken() {
 }
 
 #[test]
-fn a_first_waker_kept_would_be_noticed() {
+fn waking_an_outdated_waker_is_detected() {
     finds_a_fault(|| handed_over(Some(MailboxFault::KeepFirstWaker)));
 }
 
 /// An event loop that sleeps only if `register_waker` allows it, with two senders and the slots open.
 #[test]
-fn an_event_loop_may_sleep_when_it_is_told_so() {
+fn an_event_loop_sleeps_only_if_register_waker_allows_it() {
     explore(|| {
         let (sender, mut receiver) = mailbox(QUIET, None);
         receiver.shared().open_now();
@@ -269,12 +269,12 @@ fn slots_open(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn order_is_kept_while_the_slots_open() {
+fn order_is_preserved_while_the_slots_open() {
     explore(|| slots_open(None));
 }
 
 #[test]
-fn slots_handed_out_first_would_be_noticed() {
+fn delivering_from_slots_first_is_detected() {
     finds_a_fault(|| slots_open(Some(MailboxFault::SlotsFirst)));
 }
 
@@ -297,17 +297,17 @@ fn slots_close(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn order_is_kept_while_the_slots_close() {
+fn order_is_preserved_while_the_slots_close() {
     explore(|| slots_close(None));
 }
 
 #[test]
-fn slots_left_open_would_be_noticed() {
+fn slots_left_open_are_detected() {
     finds_a_fault(|| slots_close(Some(MailboxFault::LeaveSlotsOpen)));
 }
 
 #[test]
-fn slots_forgotten_would_be_noticed() {
+fn forgotten_slots_are_detected() {
     finds_a_fault(|| slots_close(Some(MailboxFault::ForgetTheSlots)));
 }
 
@@ -328,14 +328,14 @@ fn slots_close_and_open(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn order_is_kept_while_the_slots_close_and_open_again() {
+fn order_is_preserved_while_the_slots_close_and_reopen() {
     explore(|| slots_close_and_open(None));
 }
 
 /// Only loom models stale reads.
 #[cfg(loom)]
 #[test]
-fn a_stale_look_trusted_would_be_noticed() {
+fn trusting_a_stale_read_is_detected() {
     finds_a_fault(|| slots_close_and_open(Some(MailboxFault::TrustTheFirstLook)));
 }
 
@@ -353,13 +353,13 @@ fn to_and_fro(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn order_is_kept_while_the_slots_come_and_go() {
+fn order_is_preserved_while_the_slots_alternate() {
     explore(|| to_and_fro(None));
 }
 
 /// Also shows that the model above reaches the closing of slots that hold messages.
 #[test]
-fn slots_forgotten_on_the_way_would_be_noticed() {
+fn forgotten_slots_while_alternating_are_detected() {
     finds_a_fault(|| to_and_fro(Some(MailboxFault::ForgetTheSlots)));
 }
 
@@ -386,13 +386,13 @@ fn closed_while_sending(are_open: bool, mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn what_was_accepted_before_the_close_is_received() {
+fn messages_accepted_before_the_close_are_received() {
     explore(|| closed_while_sending(false, None));
     explore(|| closed_while_sending(true, None));
 }
 
 #[test]
-fn a_close_that_leaves_slots_open_would_be_noticed() {
+fn a_close_that_leaves_slots_open_is_detected() {
     finds_a_fault(|| closed_while_sending(true, Some(MailboxFault::LeaveSlotsOpen)));
 }
 
@@ -415,12 +415,12 @@ fn receiver_goes(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn a_receiver_that_goes_drops_each_message_once() {
+fn dropping_the_receiver_drops_each_message_once() {
     explore(|| receiver_goes(None));
 }
 
 #[test]
-fn a_mailbox_left_open_by_its_receiver_would_be_noticed() {
+fn a_mailbox_left_open_by_its_receiver_is_detected() {
     finds_a_fault(|| receiver_goes(Some(MailboxFault::AbandonOpen)));
 }
 
@@ -449,7 +449,7 @@ fn a_list_is_sent_in_order_and_up_to_the_credits() {
 }
 
 #[test]
-fn the_rest_of_a_list_forgotten_would_be_noticed() {
+fn forgetting_the_rest_of_a_list_is_detected() {
     finds_a_fault(|| list_is_sent(Some(MailboxFault::ForgetTheRest)));
 }
 
@@ -475,11 +475,11 @@ fn refused_for_want_of_room(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn who_is_refused_is_given_a_slot() {
+fn a_refused_sender_gets_a_slot() {
     explore(|| refused_for_want_of_room(None));
 }
 
 #[test]
-fn refusals_that_do_not_count_would_be_noticed() {
+fn uncounted_refusals_are_detected() {
     finds_a_fault(|| refused_for_want_of_room(Some(MailboxFault::RefusalsUncounted)));
 }

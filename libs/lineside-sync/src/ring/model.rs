@@ -81,16 +81,16 @@ impl Reader {
 }
 
 #[test]
-fn a_reader_takes_or_is_told_of_every_entry() {
+fn every_entry_is_read_or_counted_as_missed() {
     explore(|| reading_while_it_is_written(Mistake::None));
 }
 
 #[test]
-fn a_version_noted_too_late_would_be_noticed() {
+fn reading_the_version_too_late_is_detected() {
     finds_a_fault(|| reading_while_it_is_written(Mistake::VersionReadAfterTake));
 }
 
 #[test]
-fn a_count_that_is_not_of_the_same_look_would_be_noticed() {
+fn a_count_from_another_read_is_detected() {
     finds_a_fault(|| reading_while_it_is_written(Mistake::MissedAskedBefore));
 }

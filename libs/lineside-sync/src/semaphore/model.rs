@@ -72,12 +72,12 @@ fn the_limit_is_never_exceeded() {
 }
 
 #[test]
-fn checking_before_acting_would_be_noticed() {
+fn checking_before_acting_is_detected() {
     finds_a_fault(|| the_limit(Some(Mistake::ChecksThenActs)));
 }
 
 #[test]
-fn a_permit_given_back_in_two_steps_would_be_noticed() {
+fn releasing_a_permit_in_two_steps_is_detected() {
     finds_a_fault(|| the_limit(Some(Mistake::ComesBackInTwoSteps)));
 }
 
@@ -104,14 +104,14 @@ fn handing_on(mistake: Option<Mistake>) {
 }
 
 #[test]
-fn what_was_done_under_a_permit_is_seen_by_the_next() {
+fn writes_under_a_permit_are_visible_to_the_next_holder() {
     explore(|| handing_on(None));
 }
 
 // shuttle models only sequential consistency.
 #[cfg(loom)]
 #[test]
-fn a_permit_given_back_without_order_would_be_noticed() {
+fn releasing_a_permit_without_memory_order_is_detected() {
     finds_a_fault(|| handing_on(Some(Mistake::ComesBackUnordered)));
 }
 
@@ -133,7 +133,7 @@ fn no_permit_is_lost_while_the_limit_changes() {
 }
 
 #[test]
-fn a_limit_that_is_simply_stored_would_be_noticed() {
+fn storing_the_limit_without_coordination_is_detected() {
     finds_a_fault(|| resizing(Some(Mistake::LimitIsStored)));
 }
 
@@ -155,11 +155,11 @@ fn panicking(mistake: Option<Mistake>) {
 }
 
 #[test]
-fn a_panic_gives_its_permit_back() {
+fn a_panic_releases_its_permit() {
     explore(|| panicking(None));
 }
 
 #[test]
-fn a_permit_lost_by_a_panic_would_be_noticed() {
+fn losing_a_permit_in_a_panic_is_detected() {
     finds_a_fault(|| panicking(Some(Mistake::LostByPanic)));
 }

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_numbers_are_read_as_well() {
+    fn unusual_number_notations_are_parsed() {
         for (text, number) in [
             ("1.5", 1.5),
             ("1f", 1.0),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_are_counted() {
+    fn decimal_places_are_counted() {
         for (text, decimals) in [
             ("39", 0),
             ("39.00", 2),

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_are_those_of_a_sphere() {
+    fn distances_are_measured_on_a_sphere() {
         let quarter = EARTH_RADIUS_M * TAU / 4.0;
         for (from, to, meters) in [
             ((0.0, 0.0), (90.0, 0.0), quarter),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_place_lies_between_or_at_an_end() {
+    fn the_closest_point_is_on_the_segment_or_at_an_end() {
         let (start, end) =
             (SpherePoint::from_lat_lon(0.0, 0.0), SpherePoint::from_lat_lon(0.0, 2.0));
         let beside = SpherePoint::from_lat_lon(1.0, 1.0);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_of_the_way_is_that_fraction_of_the_distance() {
+    fn a_point_at_a_fraction_divides_the_distance_accordingly() {
         let (start, end) =
             (SpherePoint::from_lat_lon(50.0, 8.0), SpherePoint::from_lat_lon(51.0, 9.0));
         let half = start.point_toward(end, 0.5);

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_file_goes_by_its_name() {
+    fn every_file_is_found_by_its_name() {
         for file in GtfsFile::ALL {
             let name = format!("{file:?}.txt").to_lowercase();
             assert_eq!(file.file_name().replace('_', ""), name);

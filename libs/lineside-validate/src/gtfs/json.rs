@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_come_twice_are_told_from_what_is_no_json() {
+    fn duplicate_names_are_distinguished_from_malformed_json() {
         let twice = JsonValue::read_json(br#"{"a": [{"b": 1, "c": 2, "b": 3}]}"#);
         assert!(matches!(twice, Err(JsonFault::Twice(name)) if name == "b"));
         let many = (0..200_000).map(|n| format!("\"n{n}\":1,")).collect::<String>();

@@ -133,7 +133,7 @@ mod tests {
     use super::normalize_language_tag;
 
     #[test]
-    fn well_formed_tags_are_written_in_one_way() {
+    fn well_formed_tags_are_normalized() {
         for (text, tag) in [
             ("en", "en"),
             ("EN-us", "en-US"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_none() {
+    fn malformed_tags_are_refused() {
         for text in [
             "en_US",
             "e",

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_told_by_their_category() {
+    fn letters_are_recognized_by_unicode_category() {
         for c in ['a', 'Å', 'ß', 'º', 'ह', 'ร', '日', 'ʰ'] {
             assert!(is_letter(c), "{c}");
         }

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_capitals_comes_before_others_of_its_name() {
+    fn a_lowercase_file_name_takes_precedence() {
         let rows = |id: &str| format!("route_id,route_long_name,route_type\n{id},North,3\n");
         let source = TextSource::default().with_file("ROUTES.TXT", rows("large"));
         let both = source.clone().with_file("routes.txt", rows("small"));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn real_time_rules_know_each_row_that_tells_what_it_is_about() {
+    fn real_time_rules_use_every_row_with_an_id() {
         let header = "route_id,route_long_name,route_type,route_color\n";
         let long = "x".repeat(5_000);
         for (file, known, sound) in [
@@ -259,13 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn real_time_rules_need_no_column_but_the_ids() {
+    fn real_time_rules_require_only_the_id_columns() {
         assert_eq!(routes("route_id,route_id,\nR1,R2,\n"), ["R1", ""]);
         assert_eq!(routes("route_long_name,route_type\nNorth,3\n"), ["", ""]);
     }
 
     #[test]
-    fn a_stop_is_where_it_says_only_if_that_is_on_earth() {
+    fn invalid_stop_coordinates_are_ignored() {
         let file = "stop_id,stop_lat,stop_lon\nS1,59.9,10.7\nS2,159.9,10.7\nS3,north,10.7\n";
         let source = TextSource::default().with_file("stops.txt", file);
         let feed = load_for_realtime(&source, &CONTEXT).unwrap();

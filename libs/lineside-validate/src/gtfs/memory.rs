@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_texts_count_besides_bytes() {
+    fn the_estimate_includes_rows_and_texts() {
         assert_eq!(memory("levels.txt", "level_id,level_index\na,1\nb,2\n"), Some(29 + 4 * 104));
         // One more column, which is a text, and one that GTFS does not have, which is ignored.
         let more = "level_id,level_index,level_name,mine\na,1,x,y\n";
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_messages_are_held_against_counts_too() {
+    fn the_estimate_includes_columns_used_by_real_time_rules_only() {
         for (name, text, per_row) in [
             // A duplicate column, and a missing one.
             ("stops.txt", "stop_id,stop_name,stop_id\na,b,c\n", 128),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_may_end_in_any_way() {
+    fn rows_are_counted_with_every_kind_of_line_ending() {
         for ends in ["\n", "\r", "\r\n"] {
             let text = format!("level_id,level_index{ends}a,1{ends}b,2");
             assert_eq!(memory("levels.txt", &text), Some(text.len() as u64 + 3 * 104));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_takes_more_than_its_bytes_allow() {
+    fn the_estimate_is_bounded_by_the_file_size() {
         for (name, header) in [
             ("levels.txt", "level_id,level_index"),
             ("areas.txt", "area_id,area_name"),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_reckoned_by_their_bytes_and_other_files_not_at_all() {
+    fn zones_are_estimated_by_size_and_other_files_not_at_all() {
         assert_eq!(memory("locations.geojson", "{}"), Some(64));
         assert_eq!(memory("about.pdf", "x"), None);
         let there = estimate_memory(&TextSource::default(), "stops.txt", 9).unwrap();

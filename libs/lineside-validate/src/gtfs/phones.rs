@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_by_their_length() {
+    fn phone_numbers_are_recognized_by_length() {
         for (text, country, is_possible) in [
             ("+47 22 33 44 55", *b"NO", true),
             ("22334455", *b"NO", true),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn each_country_is_read() {
+    fn every_country_of_the_table_is_parsed() {
         assert_eq!(list_countries().len(), COUNTRIES.lines().count());
         assert!(list_countries().iter().all(|country| country.lengths != 0));
     }

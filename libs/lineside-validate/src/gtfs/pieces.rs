@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_read_as_the_whole_is() {
+    fn reading_in_pieces_equals_reading_the_whole_file() {
         let mut random = fastrand::Rng::with_seed(7);
         for round in 0..400 {
             let mut text = String::from("trip_id,stop_id,stop_sequence\n");
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_utf8_within_a_file_is_part_of_a_value() {
+    fn a_byte_order_mark_inside_a_file_is_part_of_a_value() {
         for rows in ["\u{FEFF}v,s,1\n".repeat(40), "v,\"s\",1\n\u{FEFF}w,s,2\n".repeat(20)] {
             for piece_bytes in 40..120 {
                 check(&format!("trip_id,stop_id,stop_sequence\n{rows}"), piece_bytes);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_said_as_of_the_whole() {
+    fn a_file_that_is_not_a_table_is_reported_as_in_one_piece() {
         for text in [
             "",
             "\n\n\n\n\n\n\n\n",
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_after_a_row_that_is_too_large_counts() {
+    fn rows_after_an_oversized_row_are_ignored() {
         let rows = "t,s,1\nx,y\n".repeat(50);
         let large = format!("t,{},2\n", "s".repeat(4_097));
         check(&format!("trip_id,stop_id,stop_sequence\n{rows}{large}{rows}"), 5_000);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_breaks_off_is_an_error() {
+    fn a_read_error_is_returned() {
         struct Broken(usize);
         impl Read for Broken {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

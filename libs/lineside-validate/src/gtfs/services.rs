@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn weeks_are_set_as_if_day_by_day() {
+    fn weekly_services_equal_a_day_by_day_expansion() {
         for length in [0, 1, 6, 62, 63, 64, 65, 400] {
             for shift in 0..70 {
                 let start = day_from_date(date(2025, 11, 3)) + shift;
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_reach_beyond_the_period_and_removal_wins() {
+    fn exceptions_may_lie_outside_the_period_and_removal_wins() {
         let feed = feed(
             "W,1,1,1,1,1,1,1,20260301,20260303\n",
             "W,20250101,1\nW,20260302,2\nW,20270101,1\nW,20260303,1\nW,20260303,2\nV,20270101,1\n",
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn services_without_an_end_take_little_room() {
+    fn open_ended_services_use_bounded_memory() {
         let feed =
             feed("W,1,1,1,1,1,1,1,20260301,99991231\nV,0,0,0,0,0,0,0,20260301,99991231\n", "");
         let services = feed.service_calendar();

@@ -78,7 +78,7 @@ mod tests {
     use super::normalize_zone_id;
 
     #[test]
-    fn zones_are_names_and_offsets() {
+    fn zone_names_and_offsets_are_normalized() {
         for (text, id) in [
             ("Europe/Oslo", "Europe/Oslo"),
             ("US/Pacific", "US/Pacific"),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_none() {
+    fn invalid_zones_are_refused() {
         for text in [
             "europe/oslo",
             "Europe/Olso",

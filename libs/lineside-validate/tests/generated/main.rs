@@ -32,7 +32,7 @@ fn found(made: &Made) -> Result<BTreeMap<&'static str, String>, String> {
 }
 
 #[test]
-fn schedules_without_a_fault_stay_quiet() {
+fn valid_generated_schedules_have_no_findings() {
     for seed in QUIET_SEEDS {
         let found = found(&made(seed, Extent::Some));
         assert_eq!(found, Ok(BTreeMap::new()), "seed {seed}");
@@ -40,7 +40,7 @@ fn schedules_without_a_fault_stay_quiet() {
 }
 
 #[test]
-fn each_change_makes_its_rule_speak() {
+fn each_mutation_triggers_its_rule() {
     let mut wrong = Vec::new();
     for &(code, others, change) in MUTATIONS {
         for seed in LOUD_SEEDS {
@@ -68,7 +68,7 @@ fn each_change_makes_its_rule_speak() {
 }
 
 #[test]
-fn what_may_be_said_besides_is_said_somewhere() {
+fn every_allowed_side_finding_occurs() {
     for &(code, others, change) in MUTATIONS {
         for other in others {
             let is_said = LOUD_SEEDS.into_iter().any(|seed| {

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_and_a_flood_does_not() {
+    fn a_burst_is_allowed_and_a_flood_is_refused() {
         let limits =
             ClientLimits { commands_burst: 10, commands_per_second: 2, ..ClientLimits::default() };
         let mut meter = CommandMeter::new(Duration::ZERO);

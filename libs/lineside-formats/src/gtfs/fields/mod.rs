@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_stands_once() {
+    fn file_and_field_names_are_unique() {
         for (at, file) in FILES.iter().enumerate() {
             assert!(FILES[..at].iter().all(|other| other.name != file.name), "{}", file.name);
             for (at, field) in file.fields.iter().enumerate() {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_references_point_at_fields() {
+    fn keys_and_references_refer_to_existing_fields() {
         for file in FILES {
             for key in file.key {
                 assert!(file.find_field_spec(key).is_some(), "{}: {key}", file.name);

@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn first_and_further_groups_are_all_rows(rows in prop::collection::vec((0_u32..200, 0_u8..255), 0..60)) {
+        fn first_and_further_groups_together_contain_every_row(rows in prop::collection::vec((0_u32..200, 0_u8..255), 0..60)) {
             let mut found: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
             let mut further = Vec::new();
             let mut take = |key, part, rows: &mut Vec<u8>| match part {

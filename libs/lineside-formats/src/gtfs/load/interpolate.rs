@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn times_between_are_even_without_distances() {
+    fn missing_times_are_spaced_evenly_without_distances() {
         let none = (NO_TIME, NO_TIME, NAN);
         check(
             &[(0, 0, NAN), none, none, (300, 330, NAN), none, (430, 430, NAN)],
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn times_between_follow_rising_distances() {
+    fn missing_times_are_interpolated_by_rising_distances() {
         let at = |distance| (NO_TIME, NO_TIME, distance);
         check(&[(0, 0, 0.0), at(9.0), (100, 100, 10.0)], &[(0, 0), (90, 90), (100, 100)]);
         check(&[(0, 0, 0.0), at(11.0), (100, 100, 10.0)], &[(0, 0), (50, 50), (100, 100)]);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_without_times_stay_without() {
+    fn first_and_last_calls_without_times_are_not_interpolated() {
         let none = (NO_TIME, NO_TIME, NAN);
         let unknown = (NO_TIME, NO_TIME);
         check(

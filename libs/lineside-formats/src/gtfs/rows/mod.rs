@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_cells_are_problems() {
+    fn invalid_cells_are_reported() {
         check(
             b"stop_id,stop_lat,stop_url,location_type\na,north,nowhere,9\n,91,,\n",
             &["a||north", "||91"],
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_shapes_are_problems() {
+    fn malformed_rows_and_headers_are_reported() {
         check(
             b"stop_id,stop_name,stop_id,\na,b,c,d,e\nf\n",
             &["a|b|", "f||"],
@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn a_file_that_is_not_a_table_is_refused() {
         assert_eq!(refusal(b"\xFF\xFEs\0t\0o\0p\0"), ErrorKind::Encoding);
         assert_eq!(refusal(b"s\0t\0o\0p\0"), ErrorKind::Encoding);
         assert_eq!(refusal(b"<!DOCTYPE html><html>"), ErrorKind::Html);

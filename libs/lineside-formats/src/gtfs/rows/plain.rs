@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn fields_end_at_commas_and_the_line() {
+    fn plain_fields_end_at_commas_and_at_the_line_end() {
         assert_eq!(fields(b"ab,,c\n........"), Some(vec![2, 3, 5]));
         assert_eq!(fields(b"\r......."), Some(vec![0]));
         assert_eq!(fields(b"a b+c#!\x01-,\xC3\xA9\nmore...."), Some(vec![9, 12]));
     }
 
     #[test]
-    fn what_is_not_plain_is_left_to_others() {
+    fn the_fast_path_declines_quoted_or_unusual_lines() {
         for input in [
             &b"a,\"b\"\n........"[..],
             b"a,\xFF\n........",

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_leave_every_headway_until_just_before_the_end() {
+    fn runs_start_at_every_headway_before_the_end_time() {
         let frequency =
             Frequency { trip: TripIdx::new(0), start: 100, end: 400, headway: 100, exact: true };
         let runs = |from, until| frequency.run_starts(from, until).collect::<Vec<_>>();

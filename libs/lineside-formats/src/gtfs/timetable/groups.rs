@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_stand_by_their_key_in_order() {
+    fn items_are_grouped_by_key_in_order() {
         let pairs = [(2, 'a'), (0, 'b'), (2, 'c'), (3, 'd')];
         let groups = GroupedItems::new(5, pairs.into_iter());
         let all: Vec<String> = (0..7).map(|key| groups.group_items(key).iter().collect()).collect();

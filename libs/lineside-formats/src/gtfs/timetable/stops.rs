@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seven_decimals_survive() {
+    fn coordinates_keep_seven_decimals() {
         for (lat, lon) in
             [(59.911491, 10.757933), (-33.8688197, 151.2092955), (0.0, -180.0), (90.0, 180.0)]
         {

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_texts_are_kept_once() {
+    fn equal_texts_are_stored_once() {
         let mut interner = StringInterner::new(7);
         let north = interner.intern("North");
         let south = interner.intern("South");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn many_texts_stay_apart() {
+    fn different_texts_have_different_ids() {
         let mut interner = StringInterner::new(1);
         let texts: Vec<TextId> = (0..5_000).map(|n| interner.intern(&n.to_string())).collect();
         for (n, &text) in texts.iter().enumerate() {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_row_of_an_id_is_told_about_the_first() {
+    fn inserting_a_duplicate_id_returns_the_first_row() {
         let names = ["a", "b", "a"];
         let mut ids = IdIndex::new(3);
         assert_eq!(ids.insert(names[0], 0, |n| names[n as usize]), Ok(()));

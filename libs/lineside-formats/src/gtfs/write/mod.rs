@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_quoted_where_they_must_be() {
+    fn cells_are_quoted_only_where_necessary() {
         check(&["a", "", "c"], "a,,c\n");
         check(&["Oslo, S", "the \"old\" pier"], "\"Oslo, S\",\"the \"\"old\"\" pier\"\n");
         check(&[" a\t", "two\nlines\r"], "a,\"two lines\"\n");

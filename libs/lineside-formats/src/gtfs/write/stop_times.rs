@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn times_are_written_as_they_are_read(time in 0..=values::TIME_MAX) {
+        fn written_times_parse_to_the_same_value(time in 0..=values::TIME_MAX) {
             prop_assert_eq!(values::parse_time(format_clock(time).as_bytes()), Ok(time));
         }
     }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_submode_says_more() {
+    fn the_submode_takes_precedence_over_the_mode() {
         assert_eq!(route_type("bus", "railReplacementBus"), Some(714));
         assert_eq!(route_type("bus", "unknownBus"), Some(3));
         assert_eq!(route_type("", "nightBus"), Some(705));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_a_route_type_and_stands_once() {
+    fn every_mode_maps_to_a_valid_route_type_and_is_listed_once() {
         for table in [&MODES[..], &SUBMODES[..]] {
             for (at, (name, number)) in table.iter().enumerate() {
                 assert!(matches!(number, 0..=7 | 11 | 12 | 100..=1_702), "{name}");

@@ -112,7 +112,7 @@ mod tests {
     use super::parse_color;
 
     #[test]
-    fn colors_are_six_digits_or_nothing() {
+    fn colors_have_six_digits_or_are_empty() {
         for (text, expected) in [
             ("757575", "757575"),
             ("#00ff7A", "00ff7A"),

@@ -56,13 +56,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_was_written_as_xml_is_read_again(seed: u64) {
+    fn messages_round_trip_as_xml(seed: u64) {
         let message = random(seed);
         prop_assert_eq!(read(&encode_xml(&message)), message);
     }
 
     #[test]
-    fn what_was_written_in_an_envelope_is_read_again(seed: u64) {
+    fn messages_round_trip_in_a_soap_envelope(seed: u64) {
         // An envelope does not state the version of its content.
         let message = SiriMessage { version: None, ..random(seed) };
         for exchange in [SoapExchange::Answer, SoapExchange::SiriServiceAnswer, SoapExchange::Notification] {
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_written_as_json_is_read_again(seed: u64) {
+    fn messages_round_trip_as_json(seed: u64) {
         let message = random(seed);
         let text = encode_json(&message);
         prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok(), "{}", text);
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn a_message_that_was_cut_anywhere_is_refused(seed: u64, cut: prop::sample::Index) {
+    fn a_truncated_message_is_refused(seed: u64, cut: prop::sample::Index) {
         let message = random(seed);
         for text in [encode_xml(&message), encode_json(&message)] {
             let cut = text.floor_char_boundary(cut.index(text.len()));
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn a_fault_comes_in_its_envelope() {
+fn a_fault_round_trips_in_a_soap_envelope() {
     let rng = &mut fastrand::Rng::with_seed(7);
     let message = SiriMessage {
         version: None,
@@ -100,7 +100,7 @@ fn a_fault_comes_in_its_envelope() {
 }
 
 #[test]
-fn texts_that_xml_has_no_way_to_write_are_left_out() {
+fn characters_that_xml_cannot_represent_are_omitted() {
     let mut sink = XmlSink::default();
     sink.write_leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", TextForm::Quoted);
     assert_eq!(sink.text, "<a>xy&#13;\n&lt;&amp;&gt;&quot;'</a>");
@@ -110,7 +110,7 @@ fn texts_that_xml_has_no_way_to_write_are_left_out() {
 }
 
 #[test]
-fn moments_in_json_have_milliseconds_and_those_in_xml_only_where_they_say_something() {
+fn times_always_have_milliseconds_in_json_and_in_xml_only_if_nonzero() {
     let millis = [0, 1_500, 1_792_000_000_000, 1_792_000_000_120, 253_402_300_799_999];
     for millis in millis {
         let time = SiriTime::from_millis(millis).unwrap();
@@ -129,7 +129,7 @@ fn moments_in_json_have_milliseconds_and_those_in_xml_only_where_they_say_someth
 }
 
 #[test]
-fn a_recorded_call_has_its_platform_before_its_departure_and_others_behind_it() {
+fn the_platform_precedes_the_actual_departure_only_in_recorded_calls() {
     let text = |value: &str| vec![LanguageText { lang: None, value: value.into() }];
     let call = SiriCall {
         aimed_departure_time: SiriTime::from_millis(0),

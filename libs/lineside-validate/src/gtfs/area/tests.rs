@@ -76,7 +76,7 @@ fn sound_area(random: &mut Rng, place: Place) -> Vec<Rings> {
 }
 
 #[test]
-fn areas_lie_to_each_other_as_the_geo_crate_says() {
+fn area_relations_equal_those_of_the_geo_crate() {
     let mut random = Rng::with_seed(8);
     let mut seen = std::collections::BTreeMap::new();
     for round in 0..12_000 {
@@ -105,7 +105,7 @@ fn areas_lie_to_each_other_as_the_geo_crate_says() {
 }
 
 #[test]
-fn areas_have_a_fault_where_the_geo_crate_says_so() {
+fn area_faults_agree_with_the_geo_crate() {
     let mut random = Rng::with_seed(9);
     let (mut sound, mut faults) = (0, std::collections::BTreeMap::new());
     for round in 0..60_000 {
@@ -125,7 +125,7 @@ fn areas_have_a_fault_where_the_geo_crate_says_so() {
 }
 
 #[test]
-fn corners_that_are_nowhere_and_areas_of_nothing_are_no_trouble() {
+fn infinite_corners_and_empty_areas_do_not_panic() {
     let square = |x: f64| ring([(x, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]);
     let steps = || StepBudget::new(PLENTY, ALWAYS);
     for x in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
@@ -161,7 +161,7 @@ fn steps_for(work: impl FnOnce(&mut StepBudget<'_>)) -> u64 {
 }
 
 #[test]
-fn the_first_crossing_of_millions_is_enough() {
+fn the_search_stops_at_the_first_crossing() {
     let across = area(&[vec![comb(2_500, |x, y| (x, y))]]);
     let upright = area(&[vec![comb(2_500, |x, y| (y, x))]]);
     let n = steps_for(|steps| {
@@ -183,7 +183,7 @@ fn the_first_crossing_of_millions_is_enough() {
 }
 
 #[test]
-fn rings_of_many_corners_take_steps_by_their_corners() {
+fn the_number_of_steps_grows_almost_linearly_with_the_corners() {
     let round = |n: i32| {
         let corner = move |at: i32| {
             let (angle, wave) = (f64::from(at) / f64::from(n), 1.0 + 0.1 * f64::from(at % 7));
@@ -213,7 +213,7 @@ fn rings_of_many_corners_take_steps_by_their_corners() {
 }
 
 #[test]
-fn what_takes_too_many_steps_is_not_known() {
+fn a_comparison_beyond_the_step_budget_has_no_result() {
     // All their boxes meet, and no edge crosses another.
     let slanted = comb(500, |x, y| (x - y, x + y));
     let between = comb(500, |x, y| (4_005 - x - y - 2, 4_005 - x + y + 2));

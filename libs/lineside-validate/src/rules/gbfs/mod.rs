@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_further_language_has_is_told_by_it_and_what_it_shares_only_once() {
+    fn findings_in_files_shared_by_languages_are_reported_once() {
         let pages = pages(2).map(|(name, page)| (name, page.replace("\"lat\"", "\"latt\"")));
         let files = || pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
         let told = |system: SystemFiles<'_>| {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shared_file_names_is_held_against_the_files_of_each_language() {
+    fn references_of_a_shared_file_are_checked_for_each_language() {
         let shared = ["gbfs", "system_information", "station_status"];
         let files = |n_stations: usize| {
             let [(place, _), state] = pages(2);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_languages_lack_is_told_once() {
+    fn a_file_missing_in_all_languages_is_reported_once() {
         let [(place, places), state] = pages(1);
         let uris = r#""rental_uris":{"ios":"https://b.example/x"},"station_id""#;
         let places = (place, places.replace("\"station_id\"", uris));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_as_old_as_it_was_when_its_source_gave_it() {
+    fn the_age_of_a_file_is_measured_when_it_was_received() {
         const NOW: i64 = 1_767_250_000;
         let page = |updated: i64| {
             format!(
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_is_cut_short_says_nothing_of_what_it_has_not_seen() {
+    fn an_interrupted_validation_reports_nothing_about_unseen_files() {
         let pages = pages(200);
         let files = pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
         let system = SystemFiles { files, now: 1_767_250_000, ..SystemFiles::default() };

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_a_field_is_described_in_each_of_its_versions() {
+    fn the_parents_of_a_field_exist_in_each_of_its_versions() {
         let mut wrong = Vec::new();
         for table in TABLES {
             for (version, name) in SpecVersion::ALL {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn no_version_has_a_field_twice() {
+    fn no_version_lists_a_field_twice() {
         for table in TABLES {
             for (version, name) in SpecVersion::ALL {
                 let has = |field: &&FieldRule| (field.from..=field.to).contains(&version);

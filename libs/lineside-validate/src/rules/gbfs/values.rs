@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_say_their_scheme() {
+    fn urls_require_a_scheme() {
         for text in ["https://a.example/b?c=d", "com.example.app://", "mailto:a@b.example"] {
             assert!(is_url(text), "{text}");
         }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_has_a_name_and_a_host() {
+    fn mail_addresses_require_a_name_and_a_host() {
         assert!(is_email_address("a.b+c@data.example"));
         for text in ["", "a", "@a.example", "a@", "a b@c.example", "a@b..example", "a@@b.example"] {
             assert!(!is_email_address(text), "{text}");

@@ -47,7 +47,7 @@ mod tests {
     use super::SpecVersion;
 
     #[test]
-    fn numbers_are_read_with_what_leads_up_to_them() {
+    fn versions_and_release_candidates_are_parsed() {
         assert_eq!(SpecVersion::parse_version("2.3"), Some(SpecVersion::V2_3));
         assert_eq!(SpecVersion::parse_version("3.1-RC2"), Some(SpecVersion::V3_1));
         for text in ["", "2", "2.30", "4.0", "3.1-beta", "v3.0"] {

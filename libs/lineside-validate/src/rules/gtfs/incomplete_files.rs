@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_what_no_rule_saw_of_a_file() {
+    fn the_unread_part_of_a_file_is_reported() {
         let long = "x".repeat(5_000);
         let header = "level_id,level_index,level_name\n";
         for (file, told) in [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_that_no_rule_saw_are_told() {
+    fn unread_zones_are_reported() {
         let zone = |text: &str| {
             let source = TextSource::default().with_file("locations.geojson", text);
             let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn text_in_utf_16_is_called_so() {
+    fn a_file_in_utf_16_is_reported_with_its_encoding() {
         for to_bytes in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
             let text = "level_id,level_index\na,1\n".encode_utf16();
             let wide: Vec<u8> = [0xFEFF].into_iter().chain(text).flat_map(to_bytes).collect();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_large_file_are_counted_whoever_reads_them() {
+    fn rows_of_a_large_file_are_counted_with_any_number_of_threads() {
         let mut file = "level_id,level_index\n".to_owned();
         for row in 0..600_000 {
             let index = if row % 1_000 == 7 { "x" } else { "1" };
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_row_that_was_left_out_may_hide_is_bounded_or_not_known() {
+    fn findings_hidden_by_skipped_rows_are_bounded_or_unknown() {
         let stops =
             |lack| IncompleteFile { filename: "stops.txt".to_owned(), lack, rows: 2, rules: 1 };
         let fields = GtfsFile::Stops.file_spec().fields.len() as u64;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_rely_on_the_file_are_counted_and_a_file_that_may_be_missing_is_not_missed() {
+    fn rules_are_counted_for_each_incomplete_or_required_missing_file() {
         let source = TextSource::default().with_file("agency.txt", "agency_name\n");
         let context = ValidationContext { today: date(2026, 6, 15), country: None, threads: 1 };
         let feed = load_feed(&source, &context, &mut Notices::new(0)).unwrap();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_never_end_are_stopped_and_are_no_fault() {
+    fn endless_rules_are_cancelled_without_an_error() {
         let (stop, source) = (CancelToken::default(), source());
         let mut feed = gtfs::load_feed(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
         feed.attach_cancel(&stop);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_is_stopped_within_one_zone_two_zones_or_one_trip() {
+    fn a_validation_is_cancelled_within_a_zone_or_a_trip() {
         let context = ValidationContext { threads: 1, ..CONTEXT };
         let mut asked = Vec::new();
         for (name, source) in long() {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_was_stopped_gives_nothing() {
+    fn a_cancelled_validation_returns_nothing() {
         for threads in [1, 2] {
             let (stop, context) =
                 (CancelToken::default(), ValidationContext { threads, ..CONTEXT });

@@ -88,7 +88,7 @@ mod tests {
     use crate::rules::gtfs::notice_kinds;
 
     #[test]
-    fn each_line_is_in_a_file_that_is_known() {
+    fn every_notice_with_a_line_has_a_known_file() {
         let tells = |kind: &NoticeKind, names: &[&str]| {
             kind.fields.iter().any(|(field, _)| names.contains(field))
         };
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_code_is_of_use() {
+    fn every_entry_by_code_applies_to_a_notice() {
         for (at, (code, _)) in BY_CODE.iter().enumerate() {
             let first = |kind: &&NoticeKind| {
                 let found = BY_CODE.iter().position(|(code, _)| kind.code.starts_with(code));

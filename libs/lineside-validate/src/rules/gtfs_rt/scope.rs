@@ -81,7 +81,7 @@ mod tests {
     use crate::rules::gtfs_rt::notice_kinds;
 
     #[test]
-    fn each_code_that_is_named_is_one() {
+    fn every_listed_code_is_a_notice_code() {
         for code in OF_SCHEDULE.iter().chain(OF_WHOLE).chain(OF_PACE).chain([&AGE_OF_UPDATE]) {
             assert!(notice_kinds().any(|kind| kind.code == *code), "{code}");
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_translated_message_it_is_asked_how_it_fits_and_not_how_it_is_written() {
+    fn rules_about_the_notation_do_not_apply_to_translated_messages() {
         let translated = RuleScope { is_translated: true, ..RuleScope::default() };
         let codes = notice_kinds().map(|kind| kind.code).filter(|code| translated.has_code(code));
         let mut codes: Vec<_> = codes.collect();

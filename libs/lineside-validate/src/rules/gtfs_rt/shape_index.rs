@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_near_a_line_up_to_so_many_meters() {
+    fn a_point_is_near_a_line_within_the_given_distance() {
         let mut lines = ShapeIndex::default();
         let north = lines.add_line((0..100).map(|at| (59.0 + f64::from(at) * 0.01, 10.0)));
         let point = lines.add_line([(59.0, 10.0)].into_iter());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn degrees_of_longitude_are_as_short_as_they_are_there() {
+    fn degrees_of_longitude_are_scaled_by_latitude() {
         let mut lines = ShapeIndex::default();
         let north = lines.add_line((0..100).map(|at| (60.0 + f64::from(at) * 0.001, 10.0)));
         // At 60° north a degree of longitude is half as long: 0.0034° are 189 m.
@@ -218,7 +218,7 @@ mod tests {
     const NONE_SUCH: u32 = 7;
 
     #[test]
-    fn an_area_may_lie_on_both_sides_of_the_date_line() {
+    fn an_area_may_cross_the_date_line() {
         let mut extent = CoordinateExtent::EMPTY;
         extent.add_point(-17.0, 179.0);
         extent.add_point(-16.0, -179.0);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_times_have_six_digits_or_five() {
+    fn start_times_have_five_or_six_digits() {
         for good in ["8:00:00", "08:00:00", "29:59:59", "00:00:00"] {
             assert!(is_start_time(good), "{good}");
         }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_compared_as_they_are_written() {
+    fn clock_times_are_parsed_strictly() {
         assert_eq!(parse_clock_time("08:00:05"), Some(28_805));
         assert_eq!(parse_clock_time("25:10:00"), Some(90_600));
         for bad in ["8:00:00", "008:00:00", "08:00", "08:60:00", "+8:00:00", ""] {

@@ -110,7 +110,7 @@ mod tests {
     use crate::{gtfs::TextSource, rules::gtfs_rt::ScheduleIndex};
 
     #[test]
-    fn the_trips_alone_are_read_and_are_those_of_the_whole() {
+    fn trip_ids_read_alone_equal_those_of_the_schedule() {
         let trips = "trip_id,route_id,service_id\nT1,R,W\nT2,R,W\nT1,R,W\n,R,W\n";
         let source = TextSource::default().with_file("trips.txt", trips);
         let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_added_once() {
+    fn duplicate_ids_are_added_once() {
         let mut ids = TripIds::default();
         assert!(ids.is_empty());
         ["T1", "T2", "T1"].into_iter().for_each(|id| ids.add_trip_id(id));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_is_prepared_or_asked_for_its_trips_is_let_go_of_when_stopped() {
+    fn reading_a_schedule_or_its_trip_ids_stops_when_cancelled() {
         let mut trips = "trip_id,route_id,service_id\n".to_owned();
         let mut times = "trip_id,stop_id,stop_sequence\n".to_owned();
         for trip in 0..5_000 {

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_told_by_its_signs() {
+    fn memory_is_estimated_from_the_markup() {
         for (text, expected) in [
             ("", 0),
             ("<Name/>", 0),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_counted_wherever_reading_cuts_them() {
+    fn markup_across_read_boundaries_is_counted() {
         for before in READ_BYTES - 100..READ_BYTES + 10 {
             let text = format!("{}<a:Quay id=\"a\"/>{}", " ".repeat(before), " ".repeat(200));
             let mut signs = MarkupCounts::default();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decoded_is_in_memory_twice() {
+    fn the_estimate_depends_on_the_encoding() {
         let body = |encoding: &str| {
             let head = format!("<?xml version=\"1.0\" encoding='{encoding}'?>");
             format!("{head}<PublicationDelivery>{}", "x".repeat(1_000)).into_bytes()

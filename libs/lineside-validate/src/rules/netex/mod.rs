@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_is_stopped_ends_and_says_nothing() {
+    fn a_cancelled_validation_reports_nothing() {
         let lines = r#"<Line id="L"/>"#.repeat(3_000);
         let text = format!("<PublicationDelivery version=\"1.0\">{lines}</PublicationDelivery>");
         let (limits, stop) = (PublicationLimits::default(), CancelToken::default());

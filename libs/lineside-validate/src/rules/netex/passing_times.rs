@@ -156,7 +156,7 @@ mod tests {
     use super::{format_seconds, parse_seconds};
 
     #[test]
-    fn times_are_read_and_written() {
+    fn times_are_parsed_and_formatted() {
         assert_eq!(parse_seconds("08:30:01"), Some(30_601));
         assert_eq!(parse_seconds("08:30:01+01:00"), Some(30_601));
         for odd in ["", "08:30", "8:30:00", "25:00:00", "08:60:00", "aa:00:00", "ää:00:00"] {

@@ -56,7 +56,7 @@ fn check(text: &str, expected: &[(u64, &[&str])]) {
 }
 
 #[test]
-fn lines_end_as_they_like() {
+fn every_kind_of_line_ending_is_accepted() {
     let rows: &[(u64, &[&str])] = &[(1, &["a", "b"]), (2, &["c", ""])];
     check("a,b\nc,\n", rows);
     check("a,b\r\nc,", rows);
@@ -67,7 +67,7 @@ fn lines_end_as_they_like() {
 }
 
 #[test]
-fn quotes_hold_commas_quotes_and_lines() {
+fn quoted_fields_may_contain_commas_quotes_and_line_breaks() {
     check("\"a,b\",c\n", &[(1, &["a,b", "c"])]);
     check("\"say \"\"hi\"\"\"\r\nx", &[(1, &["say \"hi\""]), (2, &["x"])]);
     check("a,\"b\nc\"\nd,e\n", &[(1, &["a", "b\nc"]), (3, &["d", "e"])]);
@@ -77,7 +77,7 @@ fn quotes_hold_commas_quotes_and_lines() {
 }
 
 #[test]
-fn latin1_is_read_field_by_field() {
+fn latin1_is_detected_per_field() {
     let mut splitter = CsvSplitter::new(&b"caf\xE9,na\xC3\xAFve\n"[..], 0);
     assert_eq!(splitter.find_record().unwrap(), NextRecord::Record);
     let record = splitter.current_record();
@@ -105,7 +105,7 @@ fn an_overlong_line_is_skipped_in_bounded_memory() {
 }
 
 #[test]
-fn an_open_quote_costs_one_row() {
+fn an_unclosed_quote_loses_only_one_row() {
     let mut text = b"a,\"b\n".to_vec();
     let n_rows = 20_000_u64;
     for row in 0..n_rows {
@@ -119,7 +119,7 @@ fn an_open_quote_costs_one_row() {
 }
 
 #[test]
-fn quotes_that_stay_open_cost_linear_time() {
+fn unclosed_quotes_are_split_in_linear_time() {
     // Each of these lines, read alone, opens a quote that the next line's first quote closes and reopens.
     let text = "a\",\"\n".repeat(400_000);
     let records = split(text.as_bytes(), 10_000);
@@ -136,7 +136,7 @@ fn oracle(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
 
 proptest! {
     #[test]
-    fn records_are_those_of_the_csv_crate(text in "[ab,\"\r\n]{0,60}", step in 1_usize..9) {
+    fn records_equal_those_of_the_csv_crate(text in "[ab,\"\r\n]{0,60}", step in 1_usize..9) {
         let found: Vec<Vec<Vec<u8>>> = split(text.as_bytes(), step)
             .into_iter()
             .map(|(_, fields)| fields.into_iter().map(String::into_bytes).collect())
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn records_without_quotes_are_those_of_the_csv_crate(
+    fn records_without_quotes_equal_those_of_the_csv_crate(
         text in "[a-cé ,\r\n-]{0,90}(\"x,\"|\n)[a-cé,\n]{0,60}",
         step in 1_usize..90,
     ) {
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_split(bytes: Vec<u8>, step in 1_usize..40) {
+    fn splitting_any_bytes_does_not_panic(bytes: Vec<u8>, step in 1_usize..40) {
         split(&bytes, step);
     }
 }

@@ -78,7 +78,7 @@ mod tests {
     use super::is_in_one_case;
 
     #[test]
-    fn names_in_one_case_are_told_from_others() {
+    fn single_case_names_are_distinguished_from_mixed_case() {
         for text in [
             "central",
             "CENTRAL STATION",

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_compared_in_any_case() {
+    fn texts_are_compared_ignoring_case() {
         assert!(equals_ignoring_case("Harbour Ö", "hARBOUR ö"));
         assert!(equals_ignoring_case("Straße", "straße"));
         assert!(!equals_ignoring_case("Straße", "STRASSE"));

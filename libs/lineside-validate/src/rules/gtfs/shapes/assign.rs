@@ -165,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn stops_that_lie_the_other_way_round_do_not_fit() {
+    fn stops_in_reverse_order_are_refused() {
         let stops = [stop(&[(0.0, 1.0)]), stop(&[(500.0, 1.0)]), stop(&[(400.0, 1.0)])];
         assert_eq!(picks(&stops), Err(2));
     }
 
     #[test]
-    fn matches_in_any_order_are_chosen_alike() {
+    fn the_order_of_matches_does_not_matter() {
         let stops = [stop(&[(700.0, 1.0), (100.0, 4.0), (50.0, 3.0)]), stop(&[(600.0, 2.0)])];
         assert_eq!(picks(&stops), Ok(vec![2, 0]));
     }

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_that_comes_by_again_matches_again() {
+    fn a_shape_that_passes_a_stop_repeatedly_matches_each_time() {
         // About 550 m back and forth, with the stop in the middle.
         let points: Vec<_> = (0..10).map(|at| (60.0, 10.0 + f64::from(at % 2) * 0.01)).collect();
         let matches = near(&line(&points), (60.0002, 10.005));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_over_in_blocks_has_no_match() {
+    fn skipping_blocks_of_points_loses_no_match() {
         let mut random = fastrand::Rng::with_seed(7);
         for step in [0.0002, 0.002, 0.5] {
             let mut place = (60.0, 10.0);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_distance_names_a_place_between_two_points() {
+    fn a_given_distance_is_interpolated_between_two_points() {
         let line = line(&[(60.0, 10.0), (60.0, 10.01), (60.0, 10.02)]);
         let stop = SpherePoint::from_lat_lon(60.0, 10.005);
         let found = line.match_at_distance(stop, 0.5, 0);

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trips_of_which_the_schedule_has_none_hide_others_only_where_that_is_said() {
+    fn unmatched_trips_suppress_findings_only_beyond_a_threshold() {
         let check = |named, matched, is_so| {
             let rate = MatchRate { named, matched };
             assert_eq!(has_no_matches(rate), is_so, "{rate:?}");
