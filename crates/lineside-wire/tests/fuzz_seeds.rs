@@ -19,17 +19,17 @@ fn replay(target: &str) {
 }
 
 #[test]
-fn centrifuge_json() {
+fn centrifuge_json_seeds_pass() {
     replay("centrifuge_json");
 }
 
 #[test]
-fn centrifuge_protobuf() {
+fn centrifuge_protobuf_seeds_pass() {
     replay("centrifuge_protobuf");
 }
 
 #[test]
-fn websocket() {
+fn websocket_seeds_pass() {
     replay("websocket");
 }
 

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_reads_as_one_sentence() {
+    fn a_problem_is_formatted_as_one_sentence() {
         let problem = Problem::new("stops.txt", "invalid_float", "not a number")
             .with_line(7)
             .with_field("stop_lat")

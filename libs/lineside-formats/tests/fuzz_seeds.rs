@@ -32,47 +32,47 @@ fn replay(target: &str) {
 }
 
 #[test]
-fn gbfs() {
+fn gbfs_seeds_pass() {
     replay("gbfs");
 }
 
 #[test]
-fn gbfs_file() {
+fn gbfs_file_seeds_pass() {
     replay("gbfs_file");
 }
 
 #[test]
-fn gtfs() {
+fn gtfs_seeds_pass() {
     replay("gtfs");
 }
 
 #[test]
-fn gtfs_rt() {
+fn gtfs_rt_seeds_pass() {
     replay("gtfs_rt");
 }
 
 #[test]
-fn gtfs_rt_json() {
+fn gtfs_rt_json_seeds_pass() {
     replay("gtfs_rt_json");
 }
 
 #[test]
-fn gtfs_text() {
+fn gtfs_text_seeds_pass() {
     replay("gtfs_text");
 }
 
 #[test]
-fn netex() {
+fn netex_seeds_pass() {
     replay("netex");
 }
 
 #[test]
-fn siri_json() {
+fn siri_json_seeds_pass() {
     replay("siri_json");
 }
 
 #[test]
-fn siri_xml() {
+fn siri_xml_seeds_pass() {
     replay("siri_xml");
 }
 

@@ -45,22 +45,22 @@ fn sorted(text: &str) -> String {
 }
 
 #[test]
-fn trip_updates() {
+fn trip_updates_round_trip_through_protobuf() {
     check("trip_updates.json");
 }
 
 #[test]
-fn vehicle_positions() {
+fn vehicle_positions_round_trip_through_protobuf() {
     check("vehicle_positions.json");
 }
 
 #[test]
-fn alerts() {
+fn alerts_round_trip_through_protobuf() {
     check("alerts.json");
 }
 
 #[test]
-fn detours() {
+fn detours_round_trip_through_protobuf() {
     check("detours.json");
 }
 

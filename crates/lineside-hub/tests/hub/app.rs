@@ -234,7 +234,7 @@ fn publisher_and_tags_are_delivered_with_the_publication() {
 }
 
 #[test]
-fn publications_that_are_too_large_or_not_to_app_are_refused() {
+fn oversized_publications_and_those_to_transit_channels_are_refused() {
     let stage = app_stage();
     let publish = |channel, bytes: usize, extras| {
         stage.hub.publish_app(&name(channel), vec![b'1'; bytes].into(), extras).err()

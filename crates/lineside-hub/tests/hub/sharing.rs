@@ -122,7 +122,7 @@ fn a_publication_during_draining_is_found_before_draining_ends() {
 }
 
 #[test]
-fn rooms_take_turns() {
+fn the_rooms_of_a_session_deliver_in_turn() {
     let stage = stage();
     let (mut session, _) = stage.session();
     for id in 1..=2 {
@@ -172,7 +172,7 @@ fn the_interest_shows_kinds_without_rooms() {
 }
 
 #[test]
-fn refusals_name_their_reason() {
+fn refused_subscriptions_return_their_reason() {
     let stage =
         stage_with(HubConfig { rooms_max: 2, linger: Duration::ZERO, ..HubConfig::default() });
     let (mut session, _) = stage.session();

@@ -16,7 +16,7 @@ fn a_subscriber_converges_to_the_data_of_the_network() {
 }
 
 #[test]
-fn the_same_seed_twice_gives_the_same_trace() {
+fn equal_seeds_give_equal_traces() {
     check_traces(20, |seed| Storm::run(seed, Mistake::None));
 }
 

@@ -25,7 +25,7 @@ mod simulation {
     }
 
     #[test]
-    fn the_same_seed_twice_gives_the_same_trace() {
+    fn equal_seeds_give_equal_traces() {
         check_traces(20, |seed| Storm::run(seed, Mistake::None));
     }
 

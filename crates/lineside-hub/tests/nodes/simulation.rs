@@ -16,7 +16,7 @@ fn all_nodes_and_their_readers_converge() {
 }
 
 #[test]
-fn the_same_seed_twice_gives_the_same_trace() {
+fn equal_seeds_give_equal_traces() {
     check_traces(10, |seed| Storm::run(seed, Mistake::None));
 }
 

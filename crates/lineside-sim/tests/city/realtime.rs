@@ -349,7 +349,7 @@ fn delays_build_and_recover() {
 }
 
 #[test]
-fn buses_bunch() {
+fn some_buses_bunch() {
     let mut bunched = BTreeSet::new();
     for minutes in (20..110).step_by(5) {
         let message = CITY.vehicle_positions_feed(after(minutes));
@@ -380,7 +380,7 @@ fn trips_of_the_previous_day_continue_after_midnight() {
 }
 
 #[test]
-fn most_predictions_are_the_same_bytes_two_seconds_later() {
+fn most_predictions_are_unchanged_two_seconds_later() {
     let (before, after) = (
         CITY.trip_updates_feed(after(30)),
         CITY.trip_updates_feed(UnixMillis(after(30).0 + 2_000)),

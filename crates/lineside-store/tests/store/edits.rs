@@ -18,7 +18,7 @@ fn edit(id: &str, before: Option<&str>, after: Option<&str>) -> OverrideEdit {
 }
 
 #[test]
-fn the_override_of_a_feed_is_that_of_its_last_edit() {
+fn the_last_edit_of_a_feed_determines_its_override() {
     let place = Place::new();
     let store = place.open();
     let first = edit("city", None, Some("one"));

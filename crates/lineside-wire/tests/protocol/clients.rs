@@ -269,7 +269,7 @@ fn malformed_messages_end_the_connection() {
 }
 
 #[test]
-fn a_message_that_never_ends_ends_the_connection() {
+fn an_incomplete_message_ends_the_connection_after_30_seconds() {
     let network = Network::new(16);
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
     peer.connect("");

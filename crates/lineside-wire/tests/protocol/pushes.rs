@@ -178,7 +178,7 @@ fn a_large_part_is_compressed_once() {
 }
 
 #[test]
-fn a_publication_is_framed_once_for_all() {
+fn a_publication_is_framed_once_for_all_clients() {
     let network = Network::new(16);
     let (mut one, _) = session(&network, "feed/city");
     let (mut other, _) = session(&network, "feed/city");

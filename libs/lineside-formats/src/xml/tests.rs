@@ -26,7 +26,7 @@ fn check_refused(text: &str, kind: ErrorKind, words: &str) {
 }
 
 #[test]
-fn elements_have_names_and_texts() {
+fn element_names_and_texts_are_read() {
     check("<a><b>1</b><c/><d x='1'/><e></e></a>", "a b(1) c() d() e()");
     check("<?xml version='1.0'?><!-- c --><x:a xmlns:x='u'><x:b>1</x:b></x:a>", "a b(1)");
     check("<a> <b> 1 <!-- no --> 2 </b>\n</a>", "a b( 1  2 )");

@@ -250,7 +250,7 @@ Town,https://town.example,nb,v7,20240101,20241231
 }
 
 #[test]
-fn every_other_file_of_the_reference_is_counted() {
+fn rows_of_every_other_file_of_the_reference_are_counted() {
     let mut files = town();
     let mut n_files = 0;
     for spec in FILES {

@@ -80,7 +80,7 @@ fn the_written_zip_is_read_by_gtfs_structures() {
 }
 
 #[test]
-fn the_same_rows_give_the_same_bytes() {
+fn equal_rows_are_written_as_equal_bytes() {
     assert_eq!(zip_of(&rows_of_town()), zip_of(&rows_of_town()));
 }
 

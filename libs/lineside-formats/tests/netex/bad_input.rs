@@ -88,7 +88,7 @@ fn a_long_text_is_left_out_with_a_problem() {
 }
 
 #[test]
-fn the_size_of_a_file_and_of_all_is_bounded() {
+fn the_sizes_of_a_file_and_of_all_files_are_bounded() {
     let body = zip_of(&[("a.xml", &good()), ("b.xml", &publication(""))]);
     let bytes = good().len() as u64;
     let small = |entry_bytes, total_bytes| PublicationLimits {

@@ -238,7 +238,7 @@ fn a_condition_adds_no_day_to_a_day_type_with_assignments() {
 }
 
 #[test]
-fn a_condition_without_valid_days_removes_all_and_an_empty_one_none() {
+fn only_a_condition_with_no_valid_days_removes_all_days() {
     let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
     let calendar = |condition: &str| format!("<DayType id='D'/>{dates}{condition}");
     let inside =

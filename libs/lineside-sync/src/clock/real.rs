@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scaled_clock_runs_ahead_in_both_its_times() {
+    fn a_scaled_clock_advances_wall_and_monotonic_time_faster() {
         run(async {
             let start = UnixMillis(1_700_000_000_000);
             let clock = ScaledClock::new(start, 1_000.0);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_sleep_is_forgotten() {
+    fn a_dropped_sleep_is_removed() {
         let clock = SimulatedClock::new(UnixMillis(0));
         let mut sleep = clock.sleep(Duration::from_secs(2));
         assert!(!poll(&mut sleep, &Arc::default()));

@@ -106,7 +106,7 @@ fn outlives_its_thread(mistake: Option<CounterFault>) {
 }
 
 #[test]
-fn a_local_handle_keeps_its_cell() {
+fn a_local_handle_preserves_its_cell_after_its_thread_ends() {
     explore(|| outlives_its_thread(None));
 }
 

@@ -254,7 +254,7 @@ fn a_listener_without_memory_order_is_detected() {
 }
 
 #[test]
-fn registering_interest_after_the_table_is_detected() {
+fn registering_a_topic_before_counting_it_is_detected() {
     finds_a_fault(|| publishing_and_finding(Mistake::InterestAfterTable));
 }
 

@@ -58,6 +58,6 @@ fn reusing_cells_too_early_is_detected() {
 }
 
 #[test]
-fn counting_a_value_before_summing_it_is_detected() {
+fn reading_cells_in_write_order_is_detected() {
     finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::ReadForwards)));
 }

@@ -162,7 +162,7 @@ fn parked_before_a_slot(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn a_single_message_wakes_from_a_slot() {
+fn a_single_message_in_a_slot_wakes_the_receiver() {
     explore(|| parked_before_a_slot(None));
 }
 
@@ -222,7 +222,7 @@ fn handed_over(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn the_last_waker_is_woken() {
+fn the_last_registered_waker_is_woken() {
     explore(|| handed_over(None));
 }
 
@@ -444,7 +444,7 @@ fn list_is_sent(mistake: Option<MailboxFault>) {
 }
 
 #[test]
-fn a_list_is_sent_in_order_and_up_to_the_credits() {
+fn a_list_is_sent_in_order_up_to_the_credits() {
     explore(|| list_is_sent(None));
 }
 

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_are_found_at_the_beginning_of_long_ones() {
+    fn a_short_name_is_found_at_the_start_of_a_long_name() {
         for (long, short) in [
             ("10 Harbour", "10"),
             ("Express", "EXPRESS"),

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unmatched_trips_suppress_findings_only_beyond_a_threshold() {
+    fn missing_matches_are_significant_only_with_enough_trip_ids() {
         let check = |named, matched, is_so| {
             let rate = MatchRate { named, matched };
             assert_eq!(has_no_matches(rate), is_so, "{rate:?}");
