@@ -123,7 +123,7 @@ fn check(feeds: &str, code: &str, left: &[&str]) {
 }
 
 #[test]
-fn a_bad_entry_is_reported_and_the_others_are_kept() {
+fn a_bad_entry_is_reported_and_only_the_others_are_listed() {
     let good = r#"{"name":"good","url":"https://a.example/good"}"#;
     let with = |bad: &str| format!("{bad},{good}");
     check(&with(r#"{"name":"a"}"#), "bad_file", &["good"]);

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phone_number_with_country_code_is_kept_and_others_are_dropped() {
+    fn only_phone_numbers_with_a_country_code_are_written() {
         for (text, expected) in [
             ("+18005551234", Some("+18005551234")),
             ("+33 1 23-45.67", Some("+331234567")),

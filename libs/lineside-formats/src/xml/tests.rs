@@ -116,7 +116,7 @@ fn attributes_are_found_by_local_name() {
 }
 
 #[test]
-fn the_encoding_is_taken_from_the_declaration_or_byte_order() {
+fn the_encoding_follows_the_declaration_or_the_byte_order() {
     let check = |body: &[u8], expected: &str| {
         let text = decode_document(body).unwrap();
         assert!(text.ends_with(expected), "{text}");

@@ -192,7 +192,7 @@ fn a_time_without_zone_is_read_in_the_zone_of_the_feed_with_a_problem() {
 }
 
 #[test]
-fn a_situation_without_a_number_is_kept_with_a_problem() {
+fn a_situation_without_a_number_is_read_with_a_problem() {
     let (message, problems) = read(
         delivery(
             "<SituationExchangeDelivery><Situations><PtSituationElement><Severity>mild</Severity>\
