@@ -434,7 +434,7 @@ t,08:20:00,08:20:00,s3,3
     }
 
     #[test]
-    fn delays_carry_on_and_a_skipped_call_does_not_end_them() {
+    fn delays_propagate_beyond_a_skipped_call() {
         let run = shown(&update(vec![call(1, Some(120)), call(2, None)]));
         let said: Vec<_> = run.calls.iter().map(|call| (call.status, call.delay)).collect();
         use DepartureStatus::{Realtime, Skipped};
@@ -444,7 +444,7 @@ t,08:20:00,08:20:00,s3,3
     }
 
     #[test]
-    fn one_pass_says_the_same_of_each_call_as_a_question_for_it_alone() {
+    fn one_pass_forecasts_each_call_like_a_single_forecast() {
         let timetable = timetable();
         let trip = timetable.find_trip("t").unwrap();
         let run = ScheduledRun::new(&timetable, trip, Date::constant(2026, 11, 23), None);
@@ -469,7 +469,7 @@ t,08:20:00,08:20:00,s3,3
     }
 
     #[test]
-    fn an_unknown_trip_and_a_day_without_the_trip_are_told_apart() {
+    fn an_unknown_trip_differs_from_a_day_without_the_trip() {
         let feed = FeedId::new("town").unwrap();
         let now = UnixMillis::from_seconds(1_795_435_200);
         let dataset =

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_its_address_or_its_network() {
+    fn an_ipv4_client_is_its_address_and_an_ipv6_client_its_network() {
         let same = |a: &str, b: &str| {
             let network = |text: &str| client_network(text.parse().unwrap());
             network(a) == network(b)

@@ -88,7 +88,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_new_folder_is_for_its_owner_alone() {
+    fn a_new_data_folder_is_accessible_to_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let parent = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_folder_has_one_server_at_a_time() {
+    fn a_data_folder_is_locked_by_one_server_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("data");
         let first = DataDirLock::acquire(&folder).unwrap();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_folder_keeps_its_name_and_no_other_has_it() {
+    fn the_server_name_of_a_data_folder_is_stable_and_unique() {
         let parent = tempfile::tempdir().unwrap();
         let name = |folder: &str| {
             DataDirLock::acquire(&parent.path().join(folder)).unwrap().server_name().unwrap()

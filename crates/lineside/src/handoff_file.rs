@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_left_is_taken_once() {
+    async fn a_handoff_file_is_loaded_once() {
         let folder = tempfile::tempdir().unwrap();
         let now = ingest(load_and_delete(folder.path()));
         say(&now);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_is_of_no_use_stays_and_is_replaced_by_the_next_stop() {
+    async fn an_unusable_handoff_file_stays_until_the_next_stop_replaces_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(FILE);
         fs::write(&file, b"LINEKEPT and then something else, long enough for a head").unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_operators_channel_goes_on_with_its_history() {
+    async fn the_history_of_an_app_channel_survives_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let first = ingest(None);
         say(&first);

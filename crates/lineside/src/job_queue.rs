@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_keeps_its_order_and_the_newest_takes_the_place_of_the_older() {
+    fn the_queue_is_bounded_and_ordered_and_a_new_job_replaces_its_older() {
         let queue = queue(1);
         assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
         assert!(!queue.push("c", 1, 2), "the queue is full");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn who_still_runs_lets_others_pass() {
+    fn a_job_whose_predecessor_still_runs_lets_others_pass() {
         let queue = queue(2);
         assert!(queue.push("a", 1, 2));
         let (_, _, permit) = queue.start_next_job().unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_to_run_is_never_as_if_nothing_were_to_be_done() {
+    fn a_job_has_a_status_throughout_its_start() {
         let queue = queue(1);
         assert!(queue.push("a", 0, 1));
         std::thread::scope(|scope| {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_waits_no_more() {
+    fn jobs_of_removed_keys_leave_the_queue() {
         let queue = queue(0);
         assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
         assert!(queue.start_next_job().is_none(), "the concurrency is 0");

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_comes_out_on_one_line_and_nothing_else_comes_out() {
+    fn json_is_reduced_to_one_line_and_invalid_json_is_refused() {
         let line = to_single_line(b"{\r\n \"a\": \"\\n\"\n}".to_vec());
         assert_eq!(line.as_deref(), Some(&b"{   \"a\": \"\\n\" }"[..]));
         for bytes in [&b""[..], b"{", b"1 2", b"\"\xff\"", b"nul"] {

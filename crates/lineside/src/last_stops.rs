@@ -57,7 +57,7 @@ back,08:10:00,08:10:00,p2,2
 ";
 
     #[test]
-    fn a_station_names_where_its_trips_go_and_not_itself() {
+    fn a_station_lists_the_last_stops_of_its_trips_but_not_itself() {
         let timetable = load_line(TABLES);
         let towards = |id| list_last_stops(&timetable, timetable.find_stop(id).expect("a stop"));
         assert_eq!(towards("s"), ["North", "East"], "two patterns go north, one goes east");

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_leave_room_for_everything_else() {
+    fn the_connection_limit_reserves_file_descriptors() {
         assert_eq!(max_connections(16_384, Some(20_000)), 16_384);
         assert_eq!(max_connections(16_384, Some(1_024)), 768);
         assert_eq!(max_connections(16_384, Some(100)), 50);

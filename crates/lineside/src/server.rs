@@ -461,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_may_hold_what_the_operator_grants_it_also_above_the_usual_bound() {
+    fn the_configured_channel_log_may_exceed_the_default_limit() {
         let usual = HubConfig::default();
         let mut config = Config::default();
         for bytes in [1 << 10, usual.ring_bytes_max, usual.ring_bytes_max << 1] {
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_configured_stays_as_the_hub_has_it() {
+    fn unset_limits_are_the_hub_defaults() {
         let (hub, usual) = (hub_config(&Config::default()), HubConfig::default());
         assert_eq!(hub.ring_bytes_min, usual.ring_bytes_min);
         assert_eq!(hub.ring_bytes_max, usual.ring_bytes_max);

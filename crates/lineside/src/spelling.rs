@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misspelt_word_finds_the_known_one() {
+    fn the_nearest_known_word_is_found() {
         let known = ["city", "city-trips", "seattle"];
         assert_eq!(find_nearest("cites", known), Some("city"));
         assert_eq!(find_nearest("CITY-TRIP", known), Some("city-trips"));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_counted_that_differ() {
+    fn the_edit_distance_counts_differing_letters() {
         let pairs = [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0)];
         for (from, to, expected) in pairs.into_iter().chain([
             ("kitten", "sitting", 3),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_field_is_suggested_and_a_far_one_is_not() {
+    fn a_near_field_is_suggested_and_a_distant_one_is_not() {
         let known = ["poll", "url", "timeout", "requestor_ref"];
         assert_eq!(find_nearest("requestor", known), Some("requestor_ref"));
         assert_eq!(find_nearest("judge", known), None);

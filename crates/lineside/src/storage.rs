@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_folder_it_is_in_memory_and_with_one_in_a_file() {
+    async fn storage_is_in_memory_without_a_folder_and_in_a_file_with_one() {
         assert!(
             ServerStorage::open_or_in_memory(&config(None), &clock())
                 .await
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_damaged_file_stops_nothing() {
+    async fn a_damaged_file_does_not_prevent_the_start() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(FILE);
         std::fs::write(&file, "not a database, and long enough for a header. ".repeat(99)).unwrap();

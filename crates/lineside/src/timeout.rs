@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_too_long_is_stopped_and_what_does_not_is_not() {
+    fn only_work_beyond_the_timeout_is_cancelled() {
         let stop = CancelToken::default();
         assert_eq!(cancel_after(Duration::from_secs(600), &stop, || 7), 7);
         assert!(!stop.is_cancelled());

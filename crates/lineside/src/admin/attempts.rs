@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fails_too_often_waits_and_others_do_not() {
+    fn only_the_address_with_too_many_failures_has_to_wait() {
         let attempts = FailedAttempts::default();
         let (one, other) = (address("192.0.2.1"), address("192.0.2.2"));
         assert_eq!(failures(&attempts, one, NOW), ATTEMPTS_MAX);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_in_one_network_count_as_one() {
+    fn addresses_of_one_ipv6_network_are_counted_together() {
         let attempts = FailedAttempts::default();
         assert_eq!(failures(&attempts, address("2001:db8::1"), NOW), ATTEMPTS_MAX);
         assert!(attempts.check_address(address("2001:db8::ffff:2"), NOW).is_err());
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_no_more_addresses_are_remembered_than_the_bound() {
+    fn remembered_addresses_are_bounded_and_blocked_ones_evicted_last() {
         let attempts = FailedAttempts::default();
         let blocked = address("192.0.2.1");
         failures(&attempts, blocked, NOW);

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_is_found_again_for_a_while() {
+    fn a_draft_is_found_until_it_expires() {
         let (drafts, start) = (SecretDrafts::default(), Duration::from_secs(5));
         let id = drafts.store_draft(draft("hunter2"), start);
         assert_eq!(drafts.find_draft(&id, start), Some(draft("hunter2")));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_lets_go_of_the_oldest() {
+    fn the_oldest_draft_is_dropped_beyond_the_limit() {
         let (drafts, now) = (SecretDrafts::default(), Duration::ZERO);
         let ids: Vec<String> =
             (0..=DRAFTS_MAX).map(|_| drafts.store_draft(draft("x"), now)).collect();

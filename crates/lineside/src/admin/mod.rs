@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_token_is_taken() {
+    fn only_the_exact_token_is_accepted() {
         let (admin, _) = admin(Some("a token of the tests"));
         assert_eq!(admin.check_token("a token of the tests", ADDRESS), Ok(()));
         for wrong in ["", "a token of the test", "a token of the tests!", "A token of the tests"] {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_nobody_configured_is_random() {
+    fn a_token_is_generated_randomly_if_none_is_configured() {
         let ((one, _), (other, _)) = (admin(None), admin(None));
         let token = one.generated_token().unwrap();
         assert_eq!(one.check_token(token.reveal(), ADDRESS), Ok(()));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_wrong_too_often_is_not_asked_for_a_while() {
+    fn too_many_wrong_tokens_block_the_address_for_a_while() {
         let (admin, clock) = admin(Some("a token of the tests"));
         let last = std::iter::repeat_with(|| admin.check_token("x", ADDRESS)).take(100).last();
         let Some(Err(TokenRejection::TooOften(wait))) = last else { panic!("{last:?}") };
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_api_key_cannot_be_guessed_either() {
+    fn too_many_wrong_api_keys_block_the_address_for_a_while() {
         let (admin, clock) = admin(None);
         let key = Secret::new("the key");
         let check = |shown: &str| admin.check_api_key(shown.as_bytes(), &key, ADDRESS);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_lasts_its_time() {
+    fn a_session_expires_after_its_lifetime() {
         let (admin, clock) = admin(None);
         let id = admin.begin_session(ADDRESS);
         clock.advance(Duration::from_secs(60));

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_ends_by_time_or_by_hand() {
+    fn a_session_ends_by_expiry_or_by_logout() {
         let (sessions, start) = (AdminSessions::default(), Duration::from_secs(5));
         let (one, other) = (sessions.begin_session(start), sessions.begin_session(start));
         assert_ne!(one, other);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_ends_the_oldest() {
+    fn the_oldest_session_ends_beyond_the_limit() {
         let (sessions, now) = (AdminSessions::default(), Duration::ZERO);
         let ids: Vec<String> = (0..=SESSIONS_MAX).map(|_| sessions.begin_session(now)).collect();
         assert_eq!(sessions.session_expiry(&ids[0], now), None);

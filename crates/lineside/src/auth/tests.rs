@@ -80,7 +80,7 @@ fn user(name: &str) -> ClientIdentity {
 }
 
 #[test]
-fn without_a_key_everybody_is_nobody_in_particular() {
+fn without_a_configured_key_all_clients_are_anonymous() {
     let gate = gate(None);
     assert_eq!(gate.identify_client(None), Ok(ClientIdentity::default()));
     assert_eq!(gate.identify_client(Some("anything")), Ok(ClientIdentity::default()));
@@ -88,7 +88,7 @@ fn without_a_key_everybody_is_nobody_in_particular() {
 }
 
 #[test]
-fn with_a_key_a_token_is_wanted_unless_the_operator_says_otherwise() {
+fn with_a_key_a_token_is_required_unless_anonymous_access_is_on() {
     assert_eq!(gate(Some(false)).identify_client(None), Err(AccessDenied::Unauthorized));
     assert_eq!(gate(Some(false)).identify_client(Some("")), Err(AccessDenied::Unauthorized));
     let open = gate(Some(true));
@@ -104,13 +104,13 @@ fn with_a_key_a_token_is_wanted_unless_the_operator_says_otherwise() {
 }
 
 #[test]
-fn a_token_for_a_channel_lets_nobody_in_by_itself() {
+fn a_channel_token_does_not_authenticate_a_connection() {
     let token = sign(&json!({"sub": "42", "channel": "app/closed/x"}));
     assert_eq!(gate(Some(false)).identify_client(Some(&token)), Err(AccessDenied::Unauthorized));
 }
 
 #[test]
-fn the_namespace_decides_who_subscribes() {
+fn the_namespace_controls_subscribing() {
     let gate = gate(Some(true));
     let may =
         |who: &ClientIdentity, name| gate.authorize_subscribe(who, &channel(name), None).map(drop);
@@ -129,7 +129,7 @@ fn the_namespace_decides_who_subscribes() {
 }
 
 #[test]
-fn what_is_for_admins_wants_a_token_that_lists_it() {
+fn ops_channels_require_a_token_that_lists_them() {
     let listed = ClientIdentity { channels: vec![channel("ops/node")], ..user("42") };
     for (public_ops, who, name, expect) in [
         (false, user(""), "ops/node", Err(AccessDenied::Forbidden)),
@@ -148,7 +148,7 @@ fn what_is_for_admins_wants_a_token_that_lists_it() {
 }
 
 #[test]
-fn a_token_for_a_channel_is_for_that_channel_and_that_user() {
+fn a_channel_token_is_valid_for_its_channel_and_user_only() {
     let gate = gate(Some(true));
     let claims = json!({"sub": "42", "channel": "app/closed/x", "info": 1, "exp": NOW_S + 9});
     let token = sign(&claims);
@@ -160,7 +160,7 @@ fn a_token_for_a_channel_is_for_that_channel_and_that_user() {
 }
 
 #[test]
-fn the_namespace_decides_who_publishes() {
+fn the_namespace_controls_publishing() {
     let gate = gate(Some(true));
     let may = |who: &str, name| gate.authorize_publish(&user(who), &channel(name));
     for (who, name, expect) in [
@@ -176,7 +176,7 @@ fn the_namespace_decides_who_publishes() {
 }
 
 #[test]
-fn a_token_that_was_checked_is_known_good_or_bad() {
+fn a_checked_token_is_remembered_valid_or_not() {
     let gate = gate(Some(true));
     for token in [sign(&json!({"sub": "42"})), "no.to.ken".to_owned()] {
         assert!(!gate.is_token_known(&token));

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_that_no_report_has_is_refused_with_the_nearest() {
+    fn an_unknown_code_is_refused_with_the_nearest_one() {
         let check = |code: &str| ensure_known_codes(&["unknown_file".to_owned(), code.to_owned()]);
         assert_eq!(check("unknown_column"), Ok(()));
         assert_eq!(check("E001"), Ok(()));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_say_what_decoders_mean() {
+    fn the_documentation_lists_the_decoder_codes_with_their_meanings() {
         let page = include_str!("../../../../docs/rules/decoding.md");
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
         let expected: Vec<String> =
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn each_code_of_a_decoder_has_its_sentence() {
+    fn every_decoder_code_has_a_meaning() {
         let formats = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../libs/lineside-formats/src");
         let mut folders = ["gtfs_rt", "siri", "netex"].map(|name| formats.join(name)).to_vec();

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_alike_by_all_their_names() {
+    fn contents_are_described_equally_for_all_names_of_a_kind() {
         let told = |counts: &[(&str, u64)]| describe_contents(counts.iter().copied(), &[]);
         let schedule = ["1 agency", "2 routes", "1 block", "2 stops"];
         assert_eq!(told(&[("agencies", 1), ("routes", 2), ("blocks", 1), ("stops", 2)]), schedule);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_in_rows_that_were_left_out_is_told_also_where_nothing_else_is() {
+    fn kinds_with_skipped_rows_are_described_as_readable_even_at_zero() {
         let unread = |filename: &str| {
             [IncompleteFile {
                 filename: filename.to_owned(),

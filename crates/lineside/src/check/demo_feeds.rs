@@ -94,7 +94,7 @@ fn is_expected_finding(kind: &NoticeKind) -> bool {
 }
 
 #[test]
-fn the_schedules_of_the_demo_are_quiet() {
+fn the_demo_schedules_have_no_findings() {
     let origin = origin();
     for feed in [CityFeed::City, CityFeed::Twin] {
         let body = feed_bytes(&origin, feed.file_name(), START);
@@ -108,7 +108,7 @@ fn the_schedules_of_the_demo_are_quiet() {
 }
 
 #[test]
-fn the_messages_of_the_demo_say_what_they_mean_to_and_have_no_error() {
+fn the_demo_messages_have_only_the_expected_findings() {
     let origin = origin();
     let zip = feed_bytes(&origin, CityFeed::City.file_name(), START);
     let source = ZipSource::new(&zip, &DatasetLimits::default()).unwrap();
@@ -148,7 +148,7 @@ fn the_messages_of_the_demo_say_what_they_mean_to_and_have_no_error() {
 }
 
 #[test]
-fn the_siri_of_the_demo_is_quiet_whoever_asks() {
+fn the_demo_siri_responses_have_no_findings() {
     let origin = origin();
     for feed in [CityFeed::TwinTimetables, CityFeed::TwinVehicles, CityFeed::TwinSituations] {
         let mut found = Found::new();
@@ -162,7 +162,7 @@ fn the_siri_of_the_demo_is_quiet_whoever_asks() {
 }
 
 #[test]
-fn the_siri_of_the_demo_is_quiet_for_those_who_subscribe() {
+fn the_demo_siri_subscription_deliveries_have_no_findings() {
     let origin = origin();
     let request = SubscriptionRequest {
         requestor_ref: Some("me".into()),
@@ -207,7 +207,7 @@ fn the_siri_of_the_demo_is_quiet_for_those_who_subscribe() {
 }
 
 #[test]
-fn the_bikes_of_the_demo_are_quiet_and_change_their_names() {
+fn the_demo_bikes_have_no_findings_and_rotate_their_ids() {
     let origin = origin();
     origin.set_base_url("http://127.0.0.1:9/");
     let mut found = Found::new();
@@ -240,7 +240,7 @@ fn the_bikes_of_the_demo_are_quiet_and_change_their_names() {
 }
 
 #[test]
-fn a_feed_that_is_not_as_it_should_be_would_be_told() {
+fn an_incorrect_demo_feed_would_be_reported() {
     // This guards the tests above: the same check finds an error.
     let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
     let timetable = ScheduleIndex::read_schedule(&TextSource::default(), &context).unwrap();

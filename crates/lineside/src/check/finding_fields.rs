@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_units_and_no_digits_that_say_nothing() {
+    fn numbers_have_units_and_no_insignificant_digits() {
         let jump = json!({"entityId": "1", "vehicleId": "V", "latitude": 59.9498176574707, "longitude": 10.75,
             "distance": 33355, "seconds": 2, "speed": 16677});
         let expected = [
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tables_moments_are_in_the_zone_of_its_page() {
+    fn timestamps_of_a_table_are_in_the_time_zone_of_its_page() {
         let old =
             json!({"headerTimestamp": 1_795_369_202, "age": 1177}).as_object().unwrap().clone();
         let oslo = TimeZone::get("Europe/Oslo").unwrap();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn many_seconds_are_also_said_in_what_people_count_in() {
+    fn long_durations_are_also_given_in_minutes_hours_or_days() {
         let told = |seconds: f64| format_coarse_duration(seconds).unwrap_or_default();
         assert_eq!([0.0, 119.9, -119.0].map(told), ["", "", ""]);
         assert_eq!([120.0, 7_199.0].map(told), ["2 min", "120 min"]);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_of_a_file_that_is_named() {
+    fn a_row_number_is_shown_with_its_file_name() {
         let unused = json!({"csvRowNumber": 402, "tripId": "T"});
         let expected = [("filename", "trips.txt"), ("csvRowNumber", "402"), ("tripId", "T")];
         assert_eq!(shown("unused_trip", &unused), pairs(&expected));
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_shown_as_it_is() {
+    fn unknown_fields_are_shown_unchanged() {
         let fields = FindingFields::for_code("of_somebody_else", "");
         let sample =
             json!({"b": {"x": 1}, "a": 3, "line": 7, "c": 0.1}).as_object().unwrap().clone();
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_says_how_to_fix_its_findings() {
+    fn every_rule_explains_how_to_fix_its_findings() {
         let mut unfit: Vec<String> = Vec::new();
         for kind in KINDS.values().flatten() {
             let text = find_remedy(kind.code, kind.page_summary()).unwrap_or_default();
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn decimals_have_no_trailing_zeros() {
         let cases = [
             (59.949_999_999_999_996, 6, "59.95"),
             (-0.000_000_1, 6, "0"),

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_with_coordinates_is_a_place_whatever_its_format() {
+    fn a_sample_with_coordinates_is_a_place_in_every_format() {
         let cases = [
             (
                 json!({"entityId": "e", "vehicleId": "V1", "latitude": 59.5, "longitude": 10.5}),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_on_earth_is_none() {
+    fn samples_without_valid_coordinates_are_no_places() {
         for sample in [
             json!({"entityId": "e", "latitude": 259.5, "longitude": 10.5}),
             json!({"entityId": "e", "latitude": 59.5}),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn coordinates_are_written_with_no_digits_that_say_nothing() {
+    fn coordinates_are_written_without_insignificant_digits() {
         let place = FindingPlace { at: [59.9, -0.1], label: "a".to_owned() };
         let places = [("x".to_owned(), vec![place])].into();
         let written = serde_json::to_string(&PlacesJson {

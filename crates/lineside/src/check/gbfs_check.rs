@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_by_itself_is_refused_before_it_is_read() {
+    fn a_single_file_over_the_memory_limit_is_refused_before_parsing() {
         let objects = "{},".repeat(2_000);
         // The JSON is truncated, so parsing it would not reveal the file's name.
         for text in [format!("[{objects}"), format!("\u{FEFF}\n{{\"data\":[{objects}")] {

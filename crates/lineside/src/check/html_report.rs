@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_and_days_are_for_people() {
+    fn times_and_dates_are_shown_in_readable_form() {
         let told = render_moment("2026-11-22T23:08:41.233Z").into_string();
         assert!(told.ends_with(">22 Nov 2026, 23:08:41 UTC</time>"), "{told}");
         assert_eq!(format_day("2026-06-05"), "5 Jun 2026");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_backticks_is_code() {
+    fn text_in_backticks_is_rendered_as_code() {
         assert_eq!(
             render_prose("See `a.txt` <b>").into_string(),
             "See <code>a.txt</code> &lt;b&gt;"

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_json_takes_is_reckoned_by_what_a_value_takes() {
+    fn json_memory_is_estimated_from_the_size_of_a_value() {
         let member = size_of::<String>() + size_of::<Value>();
         assert!(11 * member as u64 + 64 <= OBJECT_BYTES && member as u64 <= VALUE_BYTES);
         assert_eq!(estimate_json_memory(b"{}"), OBJECT_BYTES + 1);

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_counted_only_where_they_may_matter() {
+    fn rows_are_counted_only_if_the_estimate_may_exceed_the_limit() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let bytes = zip(&[("levels.txt", &levels), ("about.pdf", &"x".repeat(779))]);
         assert_eq!(estimate_memory(&bytes, 90_000).unwrap(), 90_000);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_ends_once_it_is_stopped() {
+    fn counting_ends_when_cancelled() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let (bytes, stop) = (zip(&[("levels.txt", &levels)]), CancelToken::default());
         assert_eq!(
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_in_a_folder_counts_too() {
+    fn a_schedule_in_a_folder_of_the_zip_is_counted() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let bytes = zip(&[("feed/levels.txt", &levels), ("feed/stops.txt", "stop_id\nA\n")]);
         assert_eq!(estimate_memory(&bytes, 0).unwrap(), 221 + 52 * 104 + 10 + 3 * 104);
     }
 
     #[test]
-    fn a_folder_counts_by_any_path_and_only_where_it_is_read() {
+    fn a_folder_with_backslashes_counts_and_an_unread_one_does_not() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let backslashes =
             zip(&[(r"feed\levels.txt", &levels), (r"feed\stops.txt", "stop_id\nA\n")]);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_inflates_far_beyond_its_size_is_not_unpacked_to_be_counted() {
+    fn a_zip_bomb_is_refused_without_being_unpacked() {
         let rows = "S1,59.9,10.7\n".repeat(4 << 20);
         let bytes = zip(&[("stops.txt", &rows)]);
         let refusal = estimate_memory(&bytes, 1 << 20).unwrap_err();
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_too_much_is_said_with_who_forbids_it() {
+    fn exceeded_memory_is_described_with_the_option_that_limits_it() {
         assert_eq!(describe_memory_excess(1 << 20, 1 << 20, "--memory"), None);
         let words = describe_memory_excess((1 << 20) + 1, 1 << 20, "--memory").unwrap();
         assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
     }
 
     #[test]
-    fn xml_is_reckoned_wherever_it_lies_and_counted_only_where_that_matters() {
+    fn xml_is_estimated_in_any_folder_and_counted_only_near_the_limit() {
         let text = format!("<PublicationDelivery><Line id=\"L\"/>{}", "\n".repeat(1_000));
         let most = text.len() as u64 * of_xml::MEMORY_PER_BYTE_MAX;
         let counted = text.len() as u64 * 3 + 256 + 72;

@@ -423,7 +423,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_that_is_stopped_has_nothing_to_tell_whatever_it_looks_at() {
+    fn a_cancelled_check_reports_nothing_for_any_format() {
         let netex = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\" version=\"1.0\">\
                      <Line id=\"L\" version=\"1\"/></PublicationDelivery>";
         let siri = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\

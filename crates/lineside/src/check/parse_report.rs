@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_of_two_formats_means_what_it_means_in_that_of_the_report() {
+    fn a_code_shared_by_formats_has_the_meaning_of_the_reports_format() {
         let all = kinds();
         let mut n_unlike = 0;
         for (about, kind) in &all {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_read_as_it_was_written() {
+    fn a_report_is_parsed_as_written() {
         let json = br#"{"summary": {"gtfsInput": "a.zip", "validatedAt": "2026-01-02T03:04:05Z"}, "notices": [
             {"code": "unknown_file", "severity": "INFO", "totalNotices": 1, "sampleNotices": [{"filename": "x.txt"}]},
             {"code": "of_somebody_else", "severity": "WARNING", "totalNotices": 7},
@@ -364,14 +364,14 @@ mod tests {
     }
 
     #[test]
-    fn our_own_faults_are_read_too() {
+    fn system_errors_of_a_report_are_parsed() {
         let json = br#"{"summary": {}, "notices": [], "lineside": {"faults": [{"rule": "netex", "message": "it broke"}]}}"#;
         let faults = ParsedReport::from_json(json).unwrap().faults;
         assert_eq!(faults, [("netex".to_owned(), "it broke".to_owned())]);
     }
 
     #[test]
-    fn places_are_read_with_their_findings() {
+    fn places_are_parsed_with_their_findings() {
         let json = br#"{"summary": {}, "notices": [{"code": "stop_too_far_from_shape", "severity": "WARNING", "totalNotices": 1}],
             "lineside": {"outline": [[59.5, 10.5]], "places": {"stop_too_far_from_shape": [{"at": [59.5, 10.5], "label": "stop a"}]}}}"#;
         let read = ParsedReport::from_json(json).unwrap();
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_huge_report_the_first_is_read_and_the_rest_is_counted() {
+    fn a_huge_report_is_read_up_to_the_limits_and_the_rest_counted() {
         let samples = vec!["{}"; SAMPLES_MAX + 5].join(",");
         let notice = |n: usize| {
             format!(
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_notice_is_counted_and_takes_nothing_from_the_others() {
+    fn invalid_notices_are_counted_and_the_others_are_read() {
         let json = br#"{"summary": {"gtfsInput": 3, "input": "b.zip", "more": [{}]}, "notices": [
             0, "a text", {"code": "no_total", "severity": "ERROR"},
             {"code": "odd", "severity": "ERROR", "totalNotices": 1, "sampleNotices": [1]},
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_kept_as_far_as_there_is_room() {
+    fn samples_are_retained_up_to_the_memory_limit() {
         let list = format!("[{}0]", "0,".repeat(1 << 20));
         let json = format!(
             r#"{{"notices": [{{"code": "c", "severity": "ERROR", "totalNotices": 3, "sampleNotices": [{{"a": 1}}, {{"a": {list}}}, {{"a": 3}}]}}]}}"#
@@ -450,7 +450,7 @@ mod tests {
     /// Each report is parsed in a child process, because the peak memory of a process never falls.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_report_takes_little_more_than_its_bytes() {
+    fn parsing_a_report_uses_little_more_memory_than_its_bytes() {
         let memory = |name: &str| {
             let status = std::fs::read_to_string("/proc/self/status").unwrap();
             let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -465,7 +465,8 @@ mod tests {
             assert!(took <= SAMPLES_MEMORY_MAX + (16 << 20), "{shape} took {took} bytes");
             return;
         }
-        let name = concat!(module_path!(), "::a_report_takes_little_more_than_its_bytes");
+        let name =
+            concat!(module_path!(), "::parsing_a_report_uses_little_more_memory_than_its_bytes");
         let name = name.split_once("::").unwrap().1;
         for shape in ["rows", "rows of objects", "odd rows", "a row", "odd notices", "a summary"] {
             let mut anew = std::process::Command::new(std::env::current_exe().unwrap());

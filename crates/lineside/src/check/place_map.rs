@@ -214,7 +214,7 @@ mod tests {
         [[59.90, 10.50], [59.91, 10.55], [59.92, 10.60], [59.93, 10.65], [0.0, 0.0]];
 
     #[test]
-    fn everything_near_lies_within_the_picture_and_north_is_up() {
+    fn nearby_places_and_stops_are_within_the_map_and_north_is_up() {
         let stops: Vec<Point> =
             STOPS[..4].iter().cycle().take(40).chain(&STOPS[4..]).copied().collect();
         let places = [place(59.91, 10.75), place(59.95, 10.60), place(0.0, 0.0)];
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_is_shown_with_all_and_what_stands_alone_is_not() {
+    fn a_distant_place_extends_the_map_and_a_lone_place_has_none() {
         assert!(MapFrame::fit_places(&[], &STOPS).is_none());
         assert!(MapFrame::fit_places(&[place(59.9, 10.5)], &[]).is_none());
         let stops: Vec<Point> = STOPS[..4].iter().cycle().take(40).copied().collect();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn places_without_anything_well_known_are_shown_among_themselves() {
+    fn without_stops_the_map_is_fitted_to_the_places() {
         let places: Vec<FindingPlace> =
             (0..10).map(|at| place(59.9 + 0.001 * at as f32, 10.5)).collect();
         let shown = render_place_map(&places, &[], &[]).into_string();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_says_how_long_a_distance_is() {
+    fn the_scale_bar_has_a_round_length() {
         let words = |north: f32| {
             let frame = MapFrame::fit_places(&[place(59.9, 10.5), place(59.9 + north, 10.5)], &[]);
             let ScaleBar { length, words } = frame.unwrap().scale_bar();

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_those_of_the_file_with_their_header() {
+    fn rows_are_copied_from_the_file_with_its_header() {
         let long = "x".repeat(5_000);
         let text = format!("stop_id,stop_name\nS1,Here\nS2,{long}\n");
         let source = TextSource::default().with_file("stops.txt", text);

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_gbfs_is_the_item_that_a_pointer_leads_into() {
+    fn a_gbfs_record_is_the_item_that_the_json_pointer_is_in() {
         let body =
             br#"{"data": {"stations": [{"station_id": "a"}, {"station_id": "b", "lat": 99}]}}"#;
         let samples = samples(json!([
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_siri_is_the_element_around_an_id() {
+    fn a_siri_record_is_the_element_that_contains_the_id() {
         let body = "<Siri>\n<s:VehicleActivity><A/>\n  <VehicleRef>v&amp;1</VehicleRef></s:VehicleActivity></Siri>";
         let samples = samples(json!([{"id": "v&1"}, {"id": "v2"}]));
         let rows = siri_rows(body.as_bytes(), [("vehicle_without_location", samples.as_slice())]);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_netex_are_found_wherever_a_window_ends() {
+    fn netex_elements_are_found_across_window_boundaries() {
         let element =
             |n: usize| format!("<Line version=\"1\"\n  id=\"l:{n}\"><Name>{n}</Name></Line>\n");
         let xml: String = (0..20_000).map(element).collect();

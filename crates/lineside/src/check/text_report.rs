@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_does_nothing_to_a_terminal_and_begins_no_line() {
+    fn control_characters_in_names_are_escaped() {
         let sample = json!({"filename": "a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt", "csvRowNumber": 2, "fieldValue": "b\u{9b}\n"});
         let line =
             finding_line(&FindingFields::for_code("unknown_file", ""), sample.as_object().unwrap());

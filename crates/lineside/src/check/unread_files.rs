@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_lack_has_its_words() {
+    fn every_missing_part_has_a_description() {
         let words = |lack, rows, rules| {
             describe_unread_file(&IncompleteFile {
                 filename: "agency.txt".to_owned(),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_in_rows_that_were_left_out_is_counted_in_part() {
+    fn only_kinds_with_skipped_rows_are_partly_read() {
         let unread =
             |lack| [IncompleteFile { filename: "routes.txt".to_owned(), lack, rows: 1, rules: 1 }];
         assert!(is_partly_read("routes", &unread(MissingPart::Rows)));

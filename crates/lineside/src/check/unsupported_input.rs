@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_what_it_is_instead_and_what_to_do() {
+    fn an_unsupported_input_is_named_with_advice() {
         let packed = zip(&["stops.txt"]);
         let wide: Vec<u8> = "\u{FEFF}stop_id".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let cases: [(&[u8], &str); 22] = [
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_told_for_what_it_is() {
+    fn an_unsupported_folder_is_described_by_its_contents() {
         let cases: [(&[&str], &str); 5] = [
             (&[], ": it is empty"),
             (&["readme.md"], ": it has readme.md"),

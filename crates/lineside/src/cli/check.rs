@@ -372,14 +372,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_country_is_one_that_there_is() {
+    fn a_country_must_exist() {
         assert_eq!(parse_country("gb"), Ok(*b"GB"));
         assert!(parse_country("UK").unwrap_err().contains("the United Kingdom is GB"));
         assert!(parse_country("Norway").unwrap_err().contains("two letters"));
     }
 
     #[test]
-    fn a_look_may_take_something() {
+    fn the_memory_limit_must_be_above_zero() {
         assert_eq!(parse_memory("1GiB"), Ok(1 << 30));
         assert!(
             parse_memory("0").is_err()
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_variable_of_a_build_ignores_nothing() {
+    fn an_empty_ignore_list_ignores_nothing() {
         let given =
             |list: &str| split_codes(&list.split(',').map(str::to_owned).collect::<Vec<_>>());
         assert!(given("").is_empty() && given(" , ").is_empty());
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_at_to_the_end_is_not_fine() {
+    fn an_unfinished_check_is_a_failure() {
         let broken = [SystemError { rule: "netex", message: "it failed".to_owned() }];
         assert!(check_exit(false, &[]).is_ok());
         assert!(matches!(check_exit(true, &[]), Err(CommandFailure::Findings)));

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_named_as_in_a_configuration() {
+    fn id_mappings_have_the_syntax_of_the_configuration() {
         for (text, ids) in [
             ("same", SiriIds::Same),
             ("netex", SiriIds::Netex),

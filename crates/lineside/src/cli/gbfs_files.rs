@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_looked_for_as_they_are_listed() {
+    fn files_are_searched_by_language_and_listed_address() {
         let folders = names(&[
             ("en", "a", "https://b.example/v2/en/a.json?key=1"),
             ("fr", "a", "https://b.example/v2/fr/a"),
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_elsewhere() {
+    fn no_file_name_leaves_the_folder() {
         let all = names(&[
             ("..", "..", "../../../etc/passwd"),
             ("/etc", "passwd", "/..%2f../x"),

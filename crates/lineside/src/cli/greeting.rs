@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_can_be_opened() {
+    fn the_printed_address_can_be_opened_in_a_browser() {
         assert_eq!(browser_url("http", "0.0.0.0:80".parse().unwrap()), "http://127.0.0.1:80");
         assert_eq!(browser_url("https", "[::]:8080".parse().unwrap()), "https://[::1]:8080");
         assert_eq!(browser_url("http", "192.0.2.1:8080".parse().unwrap()), "http://192.0.2.1:8080");

@@ -90,7 +90,7 @@ mod tests {
     use super::{failure_message, redacted_name};
 
     #[test]
-    fn an_input_is_named_once() {
+    fn a_failure_message_names_the_input_once_and_without_secrets() {
         assert_eq!(
             failure_message("bad.bin", "bad.bin cannot be read: x"),
             "bad.bin cannot be read: x"

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commands_of_the_contract_parse() {
+    fn the_documented_commands_parse() {
         for line in [
             "lineside demo",
             "lineside demo --port 0 --seed 7 --speed 4 --vehicles 50 --data-dir /tmp/x",

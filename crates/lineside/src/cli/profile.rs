@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_the_file_says_what_is_in_it() {
+    fn the_file_extension_selects_the_profile_format() {
         for (name, form) in [
             ("flame.html", ProfileFormat::Html),
             ("a/b/flame.svg", ProfileFormat::Svg),

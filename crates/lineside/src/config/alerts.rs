@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_read_with_what_they_usually_have() {
+    fn alert_targets_are_read_with_their_defaults() {
         let config = parse(
             "[smtp]\nhost = \"mail.example.org\"\nfrom = \"Lineside <l@example.org>\"\n\
              [[alert]]\nto = \"mailto:control@example.org\"\n\
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_stand_for_what_is_between_their_stars() {
+    fn a_star_in_a_pattern_matches_any_characters() {
         for (pattern, id, is_so) in [
             ("city", "city", true),
             ("city", "city-2", false),
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_may_name_feeds_that_come_later() {
+    fn unknown_feeds_of_an_alert_are_listed() {
         let text =
             "[[alert]]\nto = \"https://a.example\"\nfeeds = [\"city\", \"town\", \"rail-*\"]\n";
         let config = parse(text).unwrap();
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_told_is_refused_at_once() {
+    fn an_alert_that_cannot_be_sent_is_refused_when_read() {
         check_refused(
             "[[alert]]\nto = \"mailto:a@example.org\"\n",
             "line 2, alert[0].to: a mail target requires [smtp], the mail server",

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_toml_is_refused_with_its_line() {
+    fn invalid_toml_is_refused_with_its_line() {
         check_refused(
             "[server]\nlisten = ",
             "lineside.toml line 2: string values must be quoted, expected literal string",
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_kind_is_refused_with_what_is_expected() {
+    fn a_value_of_the_wrong_type_is_refused_with_the_expected_one() {
         let duration = "expected a duration as text, such as \"15s\", \"5m\" or \"1h30m\"";
         check_refused(
             &format!("{FEED}{FEED}poll = 15\n"),
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_too_few_or_too_many_are_told() {
+    fn wrong_table_brackets_are_reported() {
         check_refused(
             "[feed]\nid = \"a\"\nurl = \"b\"\n",
             "lineside.toml line 1, feed: expected a list of tables: write [[feed]]",
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_once() {
+    fn all_errors_are_reported_at_once() {
         let duration = "expected a duration as text, such as \"15s\", \"5m\" or \"1h30m\"";
         check_all_refused(
             "[[feed]]\nid = 1\nurl = \"b\"\n[[feed]]\nid = \"b\"\nurl = \"c\"\nmax_bytes = \
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_is_left_out_leaves_the_others_their_numbers() {
+    fn an_invalid_namespace_does_not_renumber_the_others() {
         check_all_refused(
             "[[namespace]]\nhistory_size = 3\n[[namespace]]\nprefix = \"app/\"\npublish = \"me\"\n\
              [api]\nkey = 3\n[token]\nhmac = \"x\"\nkid = \"y\"\n",
@@ -596,14 +596,14 @@ mod tests {
     }
 
     #[test]
-    fn complaints_end() {
+    fn the_number_of_errors_is_limited() {
         let many = format!("{FEED}poll = 3\n").repeat(ERRORS_MAX + 1);
         let errors = parse_toml(Path::new("lineside.toml"), &many).unwrap_err();
         assert_eq!(errors.len(), ERRORS_MAX);
     }
 
     #[test]
-    fn a_secret_is_a_text_or_says_where_it_is() {
+    fn a_secret_is_text_or_a_reference_to_env_or_file() {
         check_refused(
             &format!("{FEED}headers = {{ Key = {{ envv = \"X\" }} }}\n"),
             "lineside.toml line 4, feed[0].headers: unknown field `envv`, did you mean `env`?",

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_goes_through_the_converter_from_its_format() {
+    fn a_feed_uses_the_converter_of_its_format() {
         let command = "command = [\"./bin/convert\", \"{config_dir}/map.csv\", \"{input}\"]\n";
         let config = parse(&format!("{CONVERTER}{command}memory = \"2GiB\"\n{FEED}")).unwrap();
         let feed = &config.feeds[0];
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_converter_is_told_by_its_key() {
+    fn errors_in_a_converter_name_their_key() {
         check_refused(FEED, &["line 4, feed[0].format: expected one of `gtfs`, "]);
         let bad = |keys: &str| format!("[[converter]]\n{keys}\n{FEED}");
         check_refused(
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named_with_its_key() {
+    fn a_missing_program_is_reported_with_its_key() {
         let config = parse(&format!("{CONVERTER}command = [\"no such program\"]\n")).unwrap();
         let faults: Vec<String> = config.warnings().collect();
         assert_eq!(

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_is_taken() {
+    fn every_key_is_read() {
         let text = "[[external_validator]]\nname = \"canonical\"\nformat = \"gtfs\"\n\
             command = [\"java\", \"-jar\", \"{config_dir}/v.jar\", \"-i\", \"{input}\", \"-o\", \"{output}\"]\n\
             [[external_validator]]\nname = \"profile\"\nformat = \"netex\"\ncommand = [\"./check\"]\n\
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_its_key() {
+    fn errors_name_their_key() {
         let one = |keys: &str| format!("[[external_validator]]\n{keys}\n");
         let good = one("name = \"a\"\nformat = \"gtfs\"\ncommand = [\"cat\"]");
         for (text, says) in [

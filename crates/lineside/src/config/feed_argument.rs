@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_not_given_comes_from_the_address() {
+    fn a_missing_id_is_derived_from_the_url() {
         check(&["https://example.org/data/oslo.zip"], &["oslo"]);
         check(&["https://example.org/rt?feed=vehicles&key=1"], &["rt"]);
         check(&["https://example.org"], &["example.org"]);
@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn an_id_can_be_given() {
+    fn an_id_can_be_set() {
         check(&["oslo=https://example.org/gtfs.zip?a=b"], &["oslo"]);
     }
 
     #[test]
-    fn a_bad_id_is_no_part_of_a_file_name() {
+    fn an_invalid_id_before_the_equals_sign_is_refused() {
         for (text, id, why) in
             [("a b=/path/x.zip", "a b", "letters"), ("=https://example.org", "", "empty")]
         {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_whole_name_is_that_file() {
+    fn an_existing_file_with_an_equals_sign_in_its_name_is_a_path() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("day=1.zip");
         std::fs::write(&file, "").unwrap();
@@ -136,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn derived_ids_are_unlike_each_other() {
+    fn derived_ids_are_unique() {
         let (a, b) = ("https://a.example/gtfs.zip", "https://b.example/gtfs.zip");
         check(&[a, b, "gtfs-2=https://c.example/x"], &["gtfs", "gtfs-3", "gtfs-2"]);
     }
 
     #[test]
-    fn an_id_given_twice_is_refused() {
+    fn a_duplicate_id_is_refused() {
         let twice = ["a=https://example.org/1", "a=https://example.org/2"];
         let parsed = twice.iter().map(|text| text.parse().unwrap()).collect();
         assert!(feeds_from_arguments(parsed, []).unwrap_err().contains("two feeds"));

@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_after_a_file_was_read_can_be_told() {
+    fn changes_to_a_loaded_file_or_its_imports_are_detected() {
         let folder = tempfile::tempdir().unwrap();
         let (file, import) = (folder.path().join("lineside.toml"), folder.path().join("feeds.yml"));
         std::fs::write(&file, "[import]\nfeeds = \"feeds.yml\"\n").unwrap();
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_no_feed_that_was_named_elsewhere() {
+    fn a_feed_in_the_file_and_on_the_command_line_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lineside.toml");
         let feed = |id: &str| format!("[[feed]]\nid = \"{id}\"\nurl = \"https://a.example/\"\n");

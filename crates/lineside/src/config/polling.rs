@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_producer_is_asked_is_read() {
+    fn polling_keys_are_read() {
         let keys = "ttl = \"30s\"\nrate = \"4/min\"\nmax_concurrent_requests = 1\n\
                     oauth2 = { token_url = \"https://b.example/token\", client_id = \"me\", \
                     client_secret = \"s3cret\", scope = \"read\", audience = \"c\" }";
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_it_is_told_by_key_and_without_secrets() {
+    fn errors_name_their_key_and_show_no_secret() {
         check_refused(
             "rate = \"4/week\"",
             "feed[0].rate: expected a rate: 1 to 1000 requests per s, min, h or day, or per several \
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_agent_is_one_that_a_header_can_carry() {
+    fn the_user_agent_must_be_a_valid_header_value() {
         let parse = |name: &str| {
             let text = format!("[server]\nuser_agent = {name:?}\n");
             Config::parse(Path::new("lineside.toml"), &text).map_err(|errors| errors.to_string())

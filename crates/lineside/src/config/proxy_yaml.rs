@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn feeds_are_read_as_that_proxy_reads_them() {
+    fn feeds_are_read_with_the_meaning_of_the_proxy() {
         let text = "---\n# état du proxy\nfeeds:\n  - identifier: divia-dijon-gtfs-rt-trip-update\n    \
                     target_url: \"https://example.com/tu?x=1\"\n    ttl: 10\n    type: gtfs-rt\n  - \
                     identifier: plain\n    target_url: https://example.com/p.json\n    \
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_has_its_own_word_for_its_address() {
+    fn a_gbfs_feed_has_a_base_url() {
         let text = "feeds:\n  - identifier: bikes\n    type: gbfs\n    base_url: \
                     https://example.com/bikes/gbfs.json\n    ttl: 30\n";
         let config = read(text).unwrap();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_and_other_types_are_passed_over() {
+    fn unknown_keys_and_other_types_are_skipped() {
         let text = "feeds:\n- identifier: a\n  slug: a-b\n  type: generic-http\n  target_url: http://x/\n\
                     - identifier: b\n  type: s3\n  bucket: c\n  path: d\n\
                     - type: dynamic-irve-aggregate\n  identifier: e\n  feeds: [{slug: f}]\n";
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_do_is_refused_by_name_line_and_key() {
+    fn unsupported_entries_are_refused_with_line_and_key() {
         check_refused(
             "feeds:\n  - identifier: é\n    target_url: ftp://x/y\n  - identifier: b\n    \
              target_url: http://x/\n    type: s3\n  - identifier: b\n    target_url: http://x/\n    \
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_feeds_is_refused() {
+    fn a_file_without_a_list_of_feeds_is_refused() {
         let expect = "proxy-config.yml, feeds: expected a list `feeds`, as in \
                       transport.data.gouv.fr's proxy configuration";
         check_refused("", &[expect]);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_panics() {
+    fn random_input_never_panics() {
         const LETTERS: &[u8] = b"-:[]{}&*!|>'\"#%@, \n \nab01";
         let mut rng = fastrand::Rng::with_seed(7);
         for _ in 0..20_000 {

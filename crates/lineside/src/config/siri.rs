@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_producer_of_siri_is_asked_is_read() {
+    fn siri_keys_are_read() {
         let siri = parse(
             "{ services = [\"sm\", \"et\", \"et\"], requestor_ref = \"hunter2\", \
              ids = \"prefix:no:\", stops = [\"S\"] }",
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_ids_is_read_from_beside_the_file() {
+    fn an_id_table_is_read_relative_to_the_configuration_file() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("ids.csv"), "kind,siri,gtfs\nstop,A,1\n").unwrap();
         let text = "[[feed]]\nid = \"a\"\nurl = \"https://a.example/siri\"\n\
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_it_is_told_by_key() {
+    fn errors_name_their_key() {
         for (siri, says) in [
             (
                 "{ services = [\"fm\"] }",

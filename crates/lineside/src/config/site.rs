@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_page_can_show_is_refused_with_its_key() {
+    fn invalid_values_are_refused_with_their_key() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("logo.exe"), "x").unwrap();
         for (text, key) in [

@@ -99,7 +99,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn each_key_is_taken_or_refused_by_its_name() {
+    fn every_key_is_read_or_refused_by_name() {
         let text = "[validation]\nconcurrency = 2\nqueue = 9\ntimeout = \"5s\"\nmemory = \"1MiB\"\nmessage_time = \"50ms\"\ncountry = \"NO\"\n";
         let config = Config::parse(Path::new("lineside.toml"), text).unwrap();
         let expected = ValidationConfig {

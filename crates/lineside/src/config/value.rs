@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_texts_with_units() {
+    fn durations_require_a_unit() {
         for (text, expect) in [("15s", 15), ("5m", 300), ("1h", 3600), ("1h30m", 5400)] {
             assert_eq!(parse_duration(text), Some(Duration::from_secs(expect)), "{text}");
         }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_shown_as_they_are_written() {
+    fn durations_are_formatted_in_the_syntax_they_are_parsed_from() {
         for text in ["0s", "100ms", "4s", "10m", "7d", "366d", "1h30m", "1m1s1ms1us1ns"] {
             let read = parse_duration(text);
             assert_eq!(DurationText(read.unwrap()).to_string(), text, "{read:?}");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_count_bytes() {
+    fn sizes_are_parsed_to_bytes() {
         for (text, expect) in
             [("12", 12), ("256KiB", 262_144), ("64 MiB", 67_108_864), ("2GB", 2_000_000_000)]
         {
@@ -314,14 +314,14 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_shown_as_they_can_be_read() {
+    fn sizes_are_formatted_in_the_syntax_they_are_parsed_from() {
         for text in ["0", "1025", "64KiB", "512MiB", "4GiB"] {
             assert_eq!(format_size(parse_size(text).unwrap()), text);
         }
     }
 
     #[test]
-    fn a_secret_may_lie_in_a_file_and_is_never_printed() {
+    fn a_secret_may_be_in_a_file_and_is_never_printed() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("key"), "s3cret\n").unwrap();
         let secret = SecretText::File(PathBuf::from("key"));

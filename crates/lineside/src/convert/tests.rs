@@ -73,7 +73,7 @@ const NETEX: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\
     </GeneralFrame></dataObjects></PublicationDelivery>";
 
 #[test]
-fn netex_becomes_gtfs_and_what_that_loses_is_told() {
+fn netex_is_converted_to_gtfs_and_losses_are_reported() {
     let (zip, converted) = one(body(NETEX), ConversionTarget::Gtfs);
     assert_eq!(sniff_format(&zip), Some(Format::Gtfs));
     assert_eq!((converted.from, converted.counts[0]), (Format::Netex, ("Line", 1)));
@@ -85,7 +85,7 @@ fn netex_becomes_gtfs_and_what_that_loses_is_told() {
 }
 
 #[test]
-fn siri_becomes_gtfs_realtime_and_what_that_loses_is_told() {
+fn siri_is_converted_to_gtfs_realtime_and_losses_are_reported() {
     let (pb, converted) = one(body(ET), ConversionTarget::GtfsRt);
     let (message, _) = gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     let update = message.entity[0].trip_update.as_ref().unwrap();
@@ -100,7 +100,7 @@ fn siri_becomes_gtfs_realtime_and_what_that_loses_is_told() {
 }
 
 #[test]
-fn what_goes_there_and_back_says_the_same() {
+fn a_conversion_to_gtfs_realtime_and_back_preserves_the_journey() {
     let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
     let (xml, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::SiriXml);
     assert_eq!((converted.from, converted.losses.total_dropped()), (Format::GtfsRt, 0));
@@ -126,7 +126,7 @@ fn what_goes_there_and_back_says_the_same() {
 }
 
 #[test]
-fn entities_that_become_one_element_count_once() {
+fn entities_merged_into_one_element_are_counted_once() {
     let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
     let (mut message, _) =
         gtfs_rt::decode_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
@@ -150,7 +150,7 @@ fn entities_that_become_one_element_count_once() {
 }
 
 #[test]
-fn siri_is_written_as_siri_without_loss() {
+fn siri_is_converted_to_siri_without_loss() {
     let (json, converted) = one(body(ET), ConversionTarget::SiriJson);
     assert!(converted.losses.is_empty());
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
@@ -162,7 +162,7 @@ fn siri_is_written_as_siri_without_loss() {
 }
 
 #[test]
-fn an_extension_has_no_name_in_json() {
+fn an_extension_is_lost_in_json() {
     let entity = proto::FeedEntity {
         id: "a".to_owned(),
         vehicle: Some(proto::VehiclePosition::default()),
@@ -191,7 +191,7 @@ fn an_extension_has_no_name_in_json() {
 }
 
 #[test]
-fn what_a_map_has_no_place_for_counts_once() {
+fn entities_that_geojson_cannot_show_are_counted_once() {
     let vehicle = |id: &str, position: Option<proto::Position>| proto::FeedEntity {
         id: id.to_owned(),
         vehicle: Some(proto::VehiclePosition {
@@ -229,7 +229,7 @@ fn what_a_map_has_no_place_for_counts_once() {
 }
 
 #[test]
-fn a_system_of_bikes_becomes_one_of_another_version() {
+fn a_gbfs_system_is_converted_to_another_version() {
     let file = |name: &str, data: Value| {
         let text =
             json!({ "last_updated": 1_795_262_400, "ttl": 60, "version": "2.2", "data": data });
@@ -268,7 +268,7 @@ fn a_system_of_bikes_becomes_one_of_another_version() {
 }
 
 #[test]
-fn what_does_not_become_that_is_refused_with_what_it_becomes() {
+fn an_unsupported_conversion_is_refused_with_the_supported_ones() {
     for (input, to, says) in [
         (
             ET,

@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_add_up_by_quarters_and_lines() {
+    fn samples_are_summed_by_quarter_hour_and_line() {
         let day = DelayDay::default();
         look(&day, "a", "1", (2, 7), at(0));
         look(&day, "a", "1", (4, 5), at(0) + Duration::from_secs(60));
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_bounded_and_passes() {
+    fn a_day_is_bounded_and_old_quarters_expire() {
         let day = DelayDay::default();
         for quarter in 0..300 {
             look(&day, "a", "1", (0, 2), at(quarter));
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_beyond_the_bound_find_no_place_and_who_asks_is_told() {
+    fn lines_beyond_the_limit_are_reported_as_left_out() {
         let day = DelayDay::default();
         let ids: Vec<String> = (0..=LINES_OF_FEED_MAX).map(|n| format!("{n:05}")).collect();
         let trips: Vec<_> = ids.iter().map(|line| trip(line, TripDelayStatus::Behind(0))).collect();
@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_there_after_a_restart_and_is_added_to() {
+    fn saved_quarters_are_restored_and_extended_after_a_restart() {
         let day = DelayDay::default();
         assert!(day.unsaved_rows().is_empty() && day.begin_round(at(0)).is_empty());
         look(&day, "a", "1", (1, 1), at(0));
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_at_is_a_gap() {
+    fn quarters_without_samples_are_gaps() {
         let looked = |quarters: &[i64]| -> Vec<QuarterHour> {
             quarters
                 .iter()

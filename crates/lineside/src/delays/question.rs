@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_well_and_not_old_is_believed() {
+    fn only_ok_feeds_with_recent_data_are_reliable() {
         let at = UnixMillis::from_seconds(1_000);
         let ok = FeedStatus {
             state: FeedState::Ok,
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn data_without_a_time_are_as_old_as_the_answer_that_brought_them() {
+    fn data_without_a_timestamp_are_as_old_as_their_last_poll() {
         let at = UnixMillis::from_seconds(1_000);
         let ok =
             FeedStatus { state: FeedState::Ok, last_success: Some(at), ..FeedStatus::default() };

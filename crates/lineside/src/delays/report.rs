@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn no_is_only_said_where_nothing_is_stale_or_missing() {
+    fn the_verdict_is_no_only_if_no_data_are_stale_or_missing() {
         let all = [
             (true, false, counts(1, 0, 40, 0), DelayVerdict::Yes),
             (true, false, counts(0, 1, 40, 0), DelayVerdict::Yes),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_trips_that_are_known() {
+    fn the_on_time_share_counts_known_trips_only() {
         assert_eq!(on_time_share(&counts(1, 1, 6, 12)), Some(0.75));
         assert_eq!(on_time_share(&counts(0, 0, 0, 3)), None);
     }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_has_a_day_from_when_it_was_asked_about() {
+    fn the_history_of_a_stop_begins_with_its_first_request() {
         let stops = StopDelays::default();
         let counts = DelayCounts { trips: 4, late: 1, unknown: 1, ..DelayCounts::default() };
         stops.add_counts(&asked(1), &counts, live(NOW));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_stop_that_nobody_asks_about_any_more_makes_room() {
+    fn only_a_stop_that_is_no_longer_requested_is_evicted() {
         let stops = StopDelays::default();
         for stop in 0..STOPS_MAX {
             assert!(!ask(&stops, stop, NOW).is_left_out);

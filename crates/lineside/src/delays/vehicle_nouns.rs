@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_fits_all_or_stands_for_any() {
+    fn the_noun_matches_all_kinds_or_is_generic() {
         let of = |kinds: &[u16]| VehicleNoun::for_kinds(kinds.iter().map(|kind| Some(*kind)), None);
         assert_eq!(of(&[3, 700, 3]).many, "buses");
         assert_eq!(of(&[2, 109]).one, "train");

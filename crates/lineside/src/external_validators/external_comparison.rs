@@ -172,7 +172,7 @@ mod tests {
     use crate::reports::test_report;
 
     #[test]
-    fn what_differs_comes_first_and_of_that_the_worst() {
+    fn differing_codes_come_first_ordered_by_severity() {
         use Severity::{Error, Info, Warning};
         let ours = test_report(
             "a",

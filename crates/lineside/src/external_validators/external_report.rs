@@ -325,7 +325,7 @@ pub(super) mod tests {
         {"code": "other", "severity": "ERROR", "totalNotices": 2}]}"#;
 
     #[test]
-    fn a_report_is_one_whatever_the_exit_code_and_without_what_is_hidden() {
+    fn a_report_is_read_at_any_exit_code_and_redacted() {
         let good = interpret_output(REPORT, Some("ended with exit code 1"), "").unwrap();
         assert_eq!(good.ended.as_deref(), Some("ended with exit code 1"));
         assert_eq!(
@@ -343,7 +343,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_a_text_if_the_program_ended_well_and_a_failure_if_not() {
+    fn other_output_is_a_text_on_success_and_a_failure_otherwise() {
         let long = format!("all is well, hunter2 {}", "x".repeat(9_000));
         let text = interpret_output(&long, None, "").unwrap();
         assert!(text.findings().is_none());
@@ -366,7 +366,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_report_that_was_cut_off_is_a_failure_and_an_odd_entry_only_less() {
+    fn a_truncated_report_is_a_failure_and_an_invalid_entry_is_skipped() {
         let cut = interpret_output(&REPORT[..120], None, "").unwrap_err();
         assert!(
             cut.why.starts_with("returned a report that is not valid JSON: EOF"),
@@ -393,7 +393,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_and_is_bounded() {
+    fn a_saved_report_is_bounded_and_can_be_restored() {
         let value = "\\u00e9".repeat(400);
         let samples = vec![format!(r#"{{"a": "{value}", "b": "{value}"}}"#); 20].join(",");
         let code = "c".repeat(200);

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_of_each_validator_is_known_until_it_or_the_feed_is_gone() {
+    fn the_latest_report_is_retained_while_validator_and_feed_exist() {
         let known = ExternalValidators::default();
         known.put_report("city", sample_external_report("b", "1"));
         known.put_report("city", sample_external_report("a", "1"));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_gets_its_places_back() {
+    fn a_closed_connection_frees_the_place_of_its_address() {
         let admission = admission(10, 1);
         let first =
             admission.admit_client(address("192.0.2.7")).expect("the first client is admitted");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_ipv6_counts_as_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let admission = admission(10, 1);
         let _place =
             admission.admit_client(address("2001:db8::1")).expect("the first client is admitted");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_read_what_is_remembered_and_no_more() {
+    fn concurrent_archive_reads_are_limited() {
         let admission = admission(1, 1);
         let places: Vec<_> = std::iter::from_fn(|| admission.permit_archive_read()).collect();
         assert_eq!(places.len(), limits::ARCHIVE_READERS_MAX as usize);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_large_answers_are_made_at_once_and_no_more() {
+    fn concurrent_large_replies_are_limited() {
         let admission = admission(1, 1);
         let places: Vec<_> = std::iter::from_fn(|| admission.permit_large_reply()).collect();
         assert_eq!(places.len(), limits::SIRI_MAKERS_MAX as usize);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_comes_in_beyond_the_total() {
+    fn the_total_number_of_connections_is_limited() {
         let admission = admission(2, 10);
         let places = [1, 2].map(|last| admission.admit_client(IpAddr::from([192, 0, 2, last])));
         assert!(places.iter().all(Option::is_some));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_refused_for_the_address_takes_no_place() {
+    fn a_refused_client_occupies_no_place() {
         let admission = admission(1, 0);
         assert!(admission.admit_client(address("192.0.2.7")).is_none());
         assert_eq!(admission.open_connections(), 0);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_proxy_the_client_counts_and_the_proxy_does_not() {
+    fn behind_a_proxy_the_client_is_counted_and_not_the_proxy() {
         let admission = admission(10, 1);
         let [mut one, mut other] = [(), ()].map(|()| admission.admit_proxy().expect("a place"));
         assert!(admission.assign_client(&mut one, address("192.0.2.7")));

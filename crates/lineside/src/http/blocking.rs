@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn so_many_wait_for_an_answer_and_who_comes_then_is_told_at_once() {
+    async fn requests_beyond_the_waiting_limit_are_refused_at_once() {
         let makers = RenderSlots::default();
         let mut made = Vec::new();
         for _ in 0..MADE_AT_ONCE {

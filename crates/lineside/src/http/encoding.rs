@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_chooses_and_we_break_ties() {
+    fn the_client_chooses_the_coding_and_the_server_breaks_ties() {
         check("gzip, deflate, br, zstd", ContentCoding::Zstd);
         check("gzip;q=1.0, br;q=0.5", ContentCoding::Gzip);
         check("GZIP", ContentCoding::Gzip);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_coding_gives_the_body_back() {
+    async fn every_coding_decodes_to_the_original_body() {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(4_000));
         let compressed = CompressedBodies::default();
         for coding in [ContentCoding::Gzip, ContentCoding::Brotli, ContentCoding::Zstd] {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_is_bounded_and_gets_old() {
+    async fn cached_bodies_are_bounded_and_expire() {
         let compressed = CompressedBodies::default();
         let keep = |hash| {
             let body = CachedBody::new(vec![0; 10 << 20].into());
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_is_compressed_once_for_all_who_ask() {
+    async fn a_body_is_compressed_once_for_concurrent_requests() {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(40_000));
         let compressed = CompressedBodies::default();
         let ask = || compressed.encode_cached(7, &body, ContentCoding::Zstd);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn archives_are_left_alone() {
+    fn archives_and_images_are_not_compressed() {
         let zip = [b"PK\x03\x04".as_slice(), &[0; 4096]].concat();
         let kind = HeaderValue::from_static("application/octet-stream");
         assert!(!is_worth_compressing(&kind, &zip));

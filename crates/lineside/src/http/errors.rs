@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_its_code_and_what_was_meant() {
+    fn a_refusal_has_its_code_status_and_detail() {
         let (status, problem) = Refusal::UnknownFeed("oslo".to_owned()).problem_details();
         assert_eq!(status, StatusCode::NOT_FOUND);
         let json = serde_json::to_value(problem).unwrap();
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_may_be_tried_again() {
+    fn a_temporary_refusal_has_retry_after() {
         let response = Refusal::ShuttingDown.into_response();
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(response.headers().contains_key(header::RETRY_AFTER));

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_at_once_and_no_more_however_they_are_cut() {
+    fn control_frames_are_limited_however_the_bytes_are_split() {
         for piece in [1, 7, 1 << 20] {
             let mut limit = begun();
             let mut all =
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_may_reset_each_of_its_requests_once() {
+    fn a_client_may_reset_each_request_once() {
         let mut limit = begun();
         let request = [frames(HEADERS, 1), frames(RST_STREAM, 1)].concat();
         assert!(limit.allows_frames(&request.repeat(30_000), Duration::ZERO));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_sent_much_may_open_its_windows_often() {
+    fn the_frame_limit_grows_with_the_bytes_sent() {
         let mut limit = begun();
         assert!(limit.allows_frames(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
         limit.count_sent(100 << 10);

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_producer_says_is_text_and_no_markup() {
+    fn text_of_a_producer_is_escaped_in_the_atom_feed() {
         let incident = FeedIncident {
             state: FeedState::Stale,
             reason: "http_500: <b>\u{1}\"&".to_owned(),

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_parameter_is_refused_with_the_one_that_may_be_meant() {
+    fn an_unknown_parameter_is_refused_with_the_nearest_one() {
         check_unknown("/stops", "limit=1&lat=54", "lat", Some("near"));
         check_unknown("/stops", "limti=1", "limti", Some("limit"));
         check_unknown("/stops", "Near=1,2", "Near", Some("near"));
@@ -285,19 +285,19 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_given_once_and_a_list_as_often_as_it_has_items() {
+    fn only_list_parameters_may_be_repeated() {
         let repeated = Err(Refusal::RepeatedParameter("limit".to_owned()));
         assert_eq!(check("/stops", "limit=&limit=x"), repeated);
         assert_eq!(check("/events", "channel=a&channel=b&token=x"), Ok(()));
     }
 
     #[test]
-    fn names_of_siri_are_written_in_any_case() {
+    fn siri_parameter_names_are_case_insensitive() {
         assert_eq!(check("/siri/et", "lineref=1"), Ok(()));
     }
 
     #[test]
-    fn other_addresses_are_left_to_their_handlers() {
+    fn unknown_addresses_are_not_checked() {
         for path in ["/nowhere", "/gtfs/.zip", "/stops/more", "/publish", "/assets/plain/1/ops.js"]
         {
             assert_eq!(check(path, "x=1"), Ok(()), "{path}");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_take_what_campaigns_append_and_refuse_the_rest() {
+    fn pages_accept_tracking_parameters_and_refuse_other_unknown_ones() {
         assert_eq!(check("/docs/operate/monitoring", "utm_source=mail&fbclid=1"), Ok(()));
         assert_eq!(check("/map", "route=a:1&route=a:2&gclid=1"), Ok(()));
         check_unknown("/delays/city", "rute=1", "rute", Some("route"));

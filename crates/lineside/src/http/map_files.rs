@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_stays_within_the_archive_and_the_bound() {
+    fn a_range_is_limited_to_the_archive_and_the_maximum_length() {
         let check = |range, length, expect| {
             assert_eq!(limit_range(&HeaderValue::from_static(range), length), expect, "{range}");
         };

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_has_to_take_something_and_a_kibibyte_per_second_on_average() {
+    fn a_reader_slower_than_a_kibibyte_per_second_is_too_slow() {
         assert_eq!(timeouts_until_too_slow(0), Some(1));
         assert_eq!(timeouts_until_too_slow(300), Some(2));
         assert_eq!(timeouts_until_too_slow(29 << 10), Some(2));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_of_a_full_server_has_to_take_so_much_between_two_looks() {
+    async fn under_pressure_a_reader_must_read_a_minimum_between_checks() {
         let mut wait = SendWait::new(TIMEOUT, 1_000);
         assert!(!wait.is_slow_under_pressure(1_000 + (64 << 10)));
         assert!(wait.is_slow_under_pressure(1_000 + (127 << 10)));

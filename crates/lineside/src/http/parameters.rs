@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_outside_the_choice_is_refused_with_the_choice() {
+    fn an_invalid_choice_is_refused_with_the_valid_ones() {
         let parameters = QueryParameters::parse_query("state=good");
         let refusal = parameters.parse_choice("state", [("ok", 1), ("late", 2)]);
         assert_eq!(refusal, Err(bad_parameter("state", "expected one of ok, late")));

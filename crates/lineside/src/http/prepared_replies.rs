@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_cache_may_do_counts_from_the_age_that_it_is_told() {
+    fn cache_control_lifetimes_include_the_age() {
         let said = |age, fresh, good| {
             let value = cache_control(
                 Duration::from_secs(age),
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_is_linked_only_if_it_is_an_address() {
+    fn a_licence_is_linked_only_if_it_is_a_url() {
         let link = |licence| licence_link(licence).map(|link| link.to_str().unwrap().to_owned());
         let expect = "<https://example.org/licence>; rel=\"license\"";
         assert_eq!(link("https://example.org/licence").as_deref(), Some(expect));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_name_stays_in_its_quotes() {
+    fn a_file_name_cannot_leave_its_quotes() {
         let name = content_disposition("a\"; x=\"b\u{e9}/../c.zip");
         assert_eq!(name, "inline; filename=\"a__ x__b__.._c.zip\"");
     }

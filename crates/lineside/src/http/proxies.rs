@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_the_last_whom_nobody_vouches_for() {
+    fn the_client_is_the_last_untrusted_forwarded_address() {
         assert_eq!(client(&["192.0.2.7"]), "192.0.2.7");
         assert_eq!(client(&["192.0.2.7, 10.9.9.9"]), "192.0.2.7");
         assert_eq!(client(&["192.0.2.7", "10.9.9.9, 127.0.0.1"]), "192.0.2.7");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_says_who_its_client_is_and_that_it_speaks_tls() {
+    fn forwarded_client_and_scheme_are_read_from_trusted_proxies_only() {
         let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
         let mut headers = HeaderMap::new();
         headers.insert(FORWARDED_FOR, "192.0.2.7".parse().unwrap());
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_writes_itself_counts_for_nothing() {
+    fn forwarded_addresses_from_the_client_are_ignored() {
         assert_eq!(client(&["198.51.100.1, 192.0.2.7"]), "192.0.2.7");
         assert_eq!(client(&["198.51.100.1", "192.0.2.7, 10.1.1.1"]), "192.0.2.7");
         assert_eq!(client(&["198.51.100.1, unknown"]), "10.0.0.1");

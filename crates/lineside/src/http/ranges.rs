@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_stays_within_the_body() {
+    fn a_range_is_limited_to_the_body() {
         check("bytes=0-99", 1000, RangeRequest::Part { first: 0, last: 99 });
         check("Bytes=900-2000", 1000, RangeRequest::Part { first: 900, last: 999 });
         check("bytes=999-", 1000, RangeRequest::Part { first: 999, last: 999 });
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_body_does_not_have_is_beyond() {
+    fn a_range_after_the_end_cannot_be_satisfied() {
         let beyond = ["bytes=1000-", "bytes=1000-2000", "bytes=-0"];
         beyond.iter().for_each(|range| check(range, 1000, RangeRequest::Beyond));
         check("bytes=99999999999999999999999999-", 1000, RangeRequest::Beyond);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_do_not_know_is_not_cut() {
+    fn an_unsupported_range_returns_the_whole_body() {
         for odd in [
             "bytes=0-1,3-4",
             "bytes=5-4",

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_within_the_present_second_is_not_missed_by_its_date() {
+    fn last_modified_does_not_hide_changes_within_the_current_second() {
         // A reply at 10.2 s, right after a change; another change follows at 10.7 s and is requested at once or later.
         let first = representation(10_100, 10_200);
         let told =
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_is_served_a_moment_later_is_not_missed() {
+    fn last_modified_does_not_hide_a_change_after_the_reply() {
         // Changes at 10.8 s and 10.95 s; the reply at 11.0 s has only the first.
         let first = representation(10_800, 11_000);
         let told = first.dated.unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_than_the_one_that_is_wanted_is_refused() {
+    fn if_match_refuses_another_version() {
         let it = representation(1_000, 20_000);
         let tags = ContentCoding::ALL.map(|coding| entity_tag(it.hash, coding));
         let check = |text: &str| {
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_decides_alone() {
+    fn if_none_match_takes_precedence_over_if_modified_since() {
         let it = representation(1_000, 20_000);
         let mut headers = HeaderMap::new();
         headers.insert(header::IF_MODIFIED_SINCE, format_http_date(UnixMillis(50_000)).unwrap());
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_body_is_still_good_for_who_takes_coded_ones_now() {
+    fn the_tag_of_the_plain_body_matches_if_a_coding_is_accepted() {
         let it = representation(1_000, 20_000);
         let mut headers = HeaderMap::new();
         let plain = entity_tag(it.hash, ContentCoding::Identity);

@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_refusal_is_a_whole_reply() {
+    fn the_prepared_refusal_is_a_complete_response() {
         let text = std::str::from_utf8(REFUSAL).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());

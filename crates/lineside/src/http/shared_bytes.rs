@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shared_body_is_counted_once_it_is_sent_and_released() {
+    fn a_shared_body_is_counted_only_when_sent_and_released() {
         let unsent = UnsentBudget::new(1 << 20);
         for is_released_first in [false, true] {
             let shared = SharedBytes::for_feed(700);

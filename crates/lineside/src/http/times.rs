@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_carry_their_offset() {
+    fn times_have_an_offset() {
         assert_eq!(format_rfc3339(UnixMillis(0)).as_deref(), Some("1970-01-01T00:00:00Z"));
         assert_eq!(format_rfc3339(UnixMillis(i64::MAX)), None);
     }

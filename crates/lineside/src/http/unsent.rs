@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_is_counted_until_the_last_of_its_bytes_is_dropped() {
+    async fn a_reply_is_counted_until_its_last_byte_is_dropped() {
         let all = UnsentBudget::new(1 << 20);
         let connection = ConnectionUnsent::for_client(&all);
         let response = connection.outgoing_reply(&owner(&all, "192.0.2.1"), reply(5_000), None);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_addresses_and_the_server_have_bounds() {
+    fn unsent_bytes_are_limited_per_connection_per_address_and_in_total() {
         const KIB: usize = 1 << 10;
         let all = UnsentBudget::new(1600 * KIB);
         let one = owner(&all, "2001:db8::1");
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_body_is_counted_for_its_reader_once_too_many_are_held_by_readers_alone() {
+    fn shared_bodies_are_counted_for_readers_beyond_the_shared_limit() {
         let all = UnsentBudget::new(1600);
         let (connection, one) = (ConnectionUnsent::for_client(&all), owner(&all, "192.0.2.1"));
         let share = SharedBytes::for_feed(300);
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_of_proxies_are_not_bounded() {
+    fn connections_of_proxies_are_not_limited() {
         let all = UnsentBudget::new(1600);
         let proxied = ConnectionUnsent::for_proxy();
         let replies: Vec<_> = (1..=4)
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_gets_small_pieces_of_which_the_last_is_one_byte() {
+    async fn a_stream_receives_small_pieces_with_a_final_piece_of_one_byte() {
         let all = UnsentBudget::new(1 << 30);
         let connection = ConnectionUnsent::for_client(&all);
         let progress = Arc::<StreamProgress>::default();

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_address_has_its_family() {
+    fn every_route_belongs_to_its_endpoint_family() {
         for (template, family) in [
             (Some("/proxy/{feed}"), "proxy"),
             (Some("/resource/{feed}"), "proxy"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_numbered_as_they_stand() {
+    fn families_are_numbered_in_the_order_of_the_list() {
         for (number, family) in EndpointFamily::ALL.into_iter().enumerate() {
             assert_eq!(family as usize, number);
         }

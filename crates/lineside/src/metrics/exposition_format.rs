@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_go_to_who_asks_for_them_first() {
+    fn clients_that_prefer_protobuf_receive_protobuf() {
         let messages = ExpositionFormat::Messages.content_type();
         check(Some(messages), ExpositionFormat::Messages);
         let prometheus = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,\
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_classic_text_goes_to_who_prefers_it() {
+    fn clients_that_prefer_the_classic_text_receive_it() {
         check(Some("text/plain;version=0.0.4"), ExpositionFormat::Classic);
         check(Some("text/plain;version=0.0.4;q=1,*/*;q=0.1"), ExpositionFormat::Classic);
         check(
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_else_gets_text() {
+    fn other_clients_receive_openmetrics_text() {
         let messages = ExpositionFormat::Messages.content_type();
         check(None, ExpositionFormat::Text);
         check(Some("*/*"), ExpositionFormat::Text);

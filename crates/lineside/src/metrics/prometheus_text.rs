@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_announced_under_the_name_of_its_samples() {
+    fn counter_metadata_uses_the_name_of_the_samples() {
         let open = "# HELP x_polls Polls.\n# TYPE x_polls counter\n# UNIT x_polls polls\nx_polls_total{feed=\"a\"} 3\n\
                     # HELP x_age Age.\n# TYPE x_age gauge\nx_age 1.5\n# TYPE x_odd unknown\nx_odd 1\n# EOF\n";
         let classic = "# HELP x_polls_total Polls.\n# TYPE x_polls_total counter\nx_polls_total{feed=\"a\"} 3\n\

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_and_its_end_are_said_once_they_hold() {
+    fn a_failure_and_its_end_are_announced_after_a_delay() {
         use FeedState::{Failing, Ok, Stale};
         let changes = [(0, Ok), (100, Stale), (110, Ok), (200, Stale), (400, Failing), (1_500, Ok)];
         let expected = [(230, Stale), (1_130, Failing), (1_530, Ok)];
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_that_comes_and_goes_is_told_of_at_most_twice_per_quiet_time() {
+    fn a_flapping_feed_is_announced_at_most_twice_per_quiet_time() {
         use FeedState::{Failing, Ok};
         let changes: Vec<_> =
             (0..60).map(|n| (n * 60, if n % 2 == 0 { Failing } else { Ok })).collect();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_said_at_each_step_and_when_the_schedule_runs_on() {
+    fn an_expiry_is_announced_at_each_step_and_its_renewal_too() {
         let told = |days: &[i64]| -> Vec<String> {
             ends_told(days.iter().copied()).into_iter().map(|(_, word)| word).collect()
         };
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_timetable_that_rolls_on_is_told_of_once(period in 1_i64..=7, more in 0_i64..60) {
+        fn a_regularly_renewed_timetable_is_announced_once(period in 1_i64..=7, more in 0_i64..60) {
             // On the last day of each version the next one is published.
             let days_left = (0..200).map(|day| more + period - 1 - day % period);
             let told = ends_told(days_left);
@@ -198,7 +198,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_said_is_true_and_never_said_twice_in_a_row(
+        fn announcements_are_true_and_never_repeat_in_a_row(
             changes in proptest::collection::vec((0_i64..2_000, 0_usize..5), 0..40)
         ) {
             let changes: Vec<_> =

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_says_how_long_it_is() {
+    fn an_expiry_notification_gives_the_remaining_days() {
         let notification = |days, runs_on| {
             let (last, at) = (date(2026, 12, 1), UnixMillis(0));
             Notification::for_expiry(about(), (last, days), 1, runs_on, at)
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn new_errors_are_named_with_their_report_and_without_them_nothing_is_said() {
+    fn only_new_errors_cause_a_notification_with_the_report() {
         use lineside_validate::Severity::{Error, Warning};
 
         use crate::reports::{ReportChanges, test_report};
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_is_the_same_after_it_was_kept() {
+    fn a_notification_survives_storage_unchanged() {
         let status = FeedStatus {
             state: FeedState::Failing,
             reason: "http_500: \"no\"".to_owned(),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_again_later_is_another_notification() {
+    fn repeated_errors_are_another_notification() {
         use lineside_validate::Severity::Error;
 
         use crate::reports::{ReportChanges, test_report};

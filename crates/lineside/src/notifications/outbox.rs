@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn errors_that_nobody_has_taken_are_told_with_those_that_come_then() {
+    async fn undelivered_errors_are_merged_with_later_ones() {
         let hook = Hook::new().await;
         hook.put(&[("E003", 2)]);
         hook.put(&[("E011", 1)]);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_mended_before_anybody_took_it_is_told_to_nobody() {
+    async fn errors_fixed_before_delivery_are_not_delivered() {
         let hook = Hook::new().await;
         let city = FeedId::new("city").unwrap();
         let newest = |found: &'static [(&str, u64)]| {
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_while_others_are_on_their_way_waits_by_itself() {
+    async fn errors_added_during_a_delivery_wait_separately() {
         let hook = Hook::new().await;
         hook.put(&[("E003", 2)]);
         let pending = |hook: &Hook| -> Vec<Notification> {

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_signature_is_that_of_the_standard() {
+    fn the_signature_matches_the_example_of_the_standard() {
         // The example of the standard's own reference.
         let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         let key =

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_durations_that_were() {
+    fn percentiles_are_observed_durations() {
         assert_eq!(FetchDurations::from_sorted(&[]), None);
         let millis: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
         let took = FetchDurations::from_sorted(&millis).unwrap();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_are_averaged_and_their_greatest_value_is_kept() {
+    fn steps_have_the_mean_and_maximum_of_their_minutes() {
         let mut history = LoadHistory::default();
         for (minute, connections) in [(10, 1), (10, 3), (11, 5), (13, 7)] {
             add(&mut history, minute, connections);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_is_kept_and_no_more() {
+    fn the_history_is_limited_to_a_week() {
         let mut history = LoadHistory::default();
         for minute in 0..MINUTES_MAX as i64 + 100 {
             add(&mut history, minute, 1);

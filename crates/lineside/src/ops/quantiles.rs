@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_came_since_the_last_look_counts() {
+    fn quantiles_cover_only_values_since_the_last_call() {
         let (histogram, mut window) = (Histogram::new(), QuantileWindow::default());
         assert_eq!(window.take_quantiles(&histogram.snapshot(), [0.5]), None);
         (0..100).for_each(|_| histogram.record_duration(Duration::from_secs(1)));

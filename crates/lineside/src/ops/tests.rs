@@ -44,7 +44,7 @@ fn feeds(rng: &mut fastrand::Rng) -> Vec<FeedOverview> {
 }
 
 #[test]
-fn who_applies_each_change_holds_what_the_board_shows() {
+fn a_client_that_applies_each_change_has_the_dashboard_state() {
     for seed in 0..50 {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut feeds_held, mut node_held) = (Held::new(), Held::new());
@@ -75,7 +75,7 @@ fn who_applies_each_change_holds_what_the_board_shows() {
 }
 
 #[test]
-fn what_stays_the_same_is_told_to_nobody() {
+fn unchanged_values_are_not_published() {
     let figures = || feeds(&mut fastrand::Rng::with_seed(1));
     let at = |n: i64| UnixMillis(1_000_000 + n);
     let sample = |n| NodeSample { at: at(n), ..NodeSample::default() };
@@ -98,7 +98,7 @@ fn what_stays_the_same_is_told_to_nobody() {
 }
 
 #[test]
-fn only_its_two_names_are_channels() {
+fn only_ops_feeds_and_ops_node_are_channels() {
     let ops = OpsDashboard::default();
     let resolve = |name: &str| ops.resolve_channel(&Channel::parse_name(name).unwrap());
     assert_ne!(resolve(FEEDS).unwrap(), resolve(NODE).unwrap());

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told_by_key() {
+    fn differences_are_listed_by_key() {
         let same = json!({"poll": "15s", "headers": {"a": "hunter2"}});
         check(&same, &same, &json!([]));
         check(
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn another_secret_is_another_one_and_neither_is_shown() {
+    fn changed_secrets_are_listed_without_their_values() {
         check(
             &json!({"headers": {"a": "hunter2", "b": "hunter3"}, "url": "https://a.example/?key=hunter4"}),
             &json!({"headers": {"a": "hunter5", "c": "hunter6"}, "url": "https://a.example/?key=hunter7"}),

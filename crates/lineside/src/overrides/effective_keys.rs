@@ -121,7 +121,7 @@ mod tests {
     use crate::overrides::{FeedOverride, apply_override};
 
     #[test]
-    fn what_is_shown_of_a_feed_makes_the_same_feed() {
+    fn the_effective_keys_of_a_feed_recreate_the_feed() {
         let said = json!({
             "url": "https://me:pw@b.example/y?key=hunter2", "format": "siri", "name": "B",
             "publisher": "P", "licence": "L", "theme": "bus", "description": "D", "static": "city",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_that_is_converted_says_what_its_producer_sends() {
+    fn a_converted_feed_has_the_format_of_its_producer() {
         let program = ExternalProgram {
             command: vec!["cat".to_owned()],
             timeout: Duration::from_secs(1),

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_file_can_be_laid_over() {
+    fn every_key_of_the_file_can_be_overridden() {
         let mut over = feed();
         apply_keys(&mut over, &keys(all_keys()), &[]).unwrap();
         let text = format_toml(&over.id, &keys(all_keys())).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_of_the_file_is_missing_here() {
+    fn the_tests_cover_every_key_of_the_file() {
         let mut feed = feed();
         let unknown = apply_keys(&mut feed, &keys(json!({"no such key": 1})), &[]).unwrap_err();
         let (_, known) = unknown[0].reason.split_once("expected one of ").unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_file_takes_as_a_secret_is_hidden() {
+    fn every_secret_of_the_file_is_redacted() {
         let mut seen = 0;
         for all in [keys(all_keys()), keys(client())] {
             for (table, name) in places(&all) {
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_key() {
+    fn errors_name_their_key() {
         check_refused(json!({"poll": "soon"}), &["poll: invalid value"]);
         check_refused(json!({"poll": "1ms", "rate": "x"}), &["poll: 1ms is out", "rate: expected"]);
         check_refused(json!({"pol": "1s"}), &["pol: unknown field `pol`"]);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_does_not_come_beside_that_of_the_file() {
+    fn a_second_credential_beside_one_of_the_file_is_refused() {
         let mut known = feed();
         apply_keys(&mut known, &keys(json!({"headers": {"Authorization": "hunter2"}})), &[])
             .unwrap();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_laid_over_has_to_go_with_what_the_file_says() {
+    fn an_override_must_fit_the_keys_of_the_file() {
         let toml = "[[converter]]\nfrom = \"siri\"\nto = \"gtfs-rt\"\ncommand = [\"cat\"]\n\
                     [[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\nformat = \"siri\"\n";
         let file = Config::parse(Path::new("lineside.toml"), toml).unwrap();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_hidden_and_can_be_sent_back() {
+    fn redacted_secrets_can_be_sent_back_unchanged() {
         let mut known = feed();
         let given = keys(json!({
             "url": "https://me:pw@a.example/x?key=hunter2", "headers": {"X-Key": "hunter2"},

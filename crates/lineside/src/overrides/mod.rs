@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_laid_over_wins_for_its_keys_and_the_file_for_the_others() {
+    fn an_override_replaces_only_its_own_keys() {
         let file = [named("a", None), named("b", None), named("c", None)];
         let laid = overrides(&[
             ("a", json!({"keys": {"poll": "30s", "headers": {"x-key": "hunter2"}}})),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_stays_paused_whose_other_keys_no_longer_fit() {
+    fn a_feed_stays_paused_if_its_other_overrides_are_invalid() {
         let laid = overrides(&[("a", json!({"paused": true, "keys": {"poll": 3, "name": "B"}}))]);
         let feeds = apply_overrides(&[named("a", None)], &[], &laid);
         assert!(feeds[0].paused);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_was_laid() {
+    fn a_stored_override_is_read_unchanged() {
         let one = over(json!({"paused": true, "keys": {"poll": "30s"}}));
         assert_eq!(FeedOverride::parse(&one.to_text()), Some(one));
         assert_eq!(FeedOverride::parse("nothing"), None);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_has_to_be_there_and_to_be_one() {
+    fn the_static_feed_must_exist_and_be_a_schedule() {
         let city = named("city", None);
         check(&[city.clone(), named("v", Some("city"))], "v", None);
         check(&[city.clone(), named("v", Some("city"))], "city", None);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_ids_is_named_in_the_file_only() {
+    fn an_id_table_can_only_be_set_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ids.csv");
         std::fs::write(&path, "kind,siri,gtfs\nstop,A,B\n").unwrap();

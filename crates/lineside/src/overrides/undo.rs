@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_edit_is_undone_and_later_ones_stay() {
+    fn undoing_an_old_edit_preserves_later_ones() {
         let first = edit(1, &json!(null), &json!({"keys": {"poll": "30s", "name": "A"}}));
         let now = json!({"keys": {"poll": "30s", "name": "A", "ttl": "5s"}, "paused": true});
         let later = edit(2, &json!({"keys": {"poll": "30s", "name": "A"}}), &now);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn adding_a_feed_is_undone_only_if_nothing_was_changed_since() {
+    fn adding_a_feed_is_undone_only_without_later_edits() {
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
         let edits = [edit(2, &added, &named), edit(1, &json!(null), &added)];
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_feed_comes_back_as_it_was() {
+    fn undoing_a_removal_restores_the_feed() {
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let removed = edit(2, &added, &json!(null));
         assert_eq!(undo_edit(&removed, None, &[]), Ok(over(&added)));

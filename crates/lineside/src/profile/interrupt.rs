@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_programs_own_code_is_told_from_that_of_libraries() {
+    fn the_text_segment_of_the_program_excludes_libraries() {
         let maps = "\
             55d0-55e0 r--p 00000000 fe:01 1 /bin/lineside\n\
             55e0-5600 r-xp 00010000 fe:01 1 /bin/lineside\n\
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_read_as_it_is_and_where_none_is_nothing_is_read() {
+    fn mapped_memory_is_read_and_unmapped_memory_is_not() {
         let here = [0x1234_usize, 0x5678];
         let mut stack = StackReader::new();
         assert_eq!(stack.read_word(ptr::from_ref(&here[1]).addr()), Some(0x5678));

@@ -194,7 +194,7 @@ mod tests {
 
     // A single test, because the timer belongs to the process.
     #[tokio::test]
-    async fn who_works_is_seen_at_its_stage_in_its_function_and_one_recording_at_a_time() {
+    async fn samples_have_stage_and_function_and_recordings_are_exclusive() {
         static ENOUGH: AtomicBool = AtomicBool::new(false);
         let work = |stage: WorkStage| {
             move || {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_beyond_the_bound_are_lost_and_counted() {
+    fn stacks_beyond_the_limit_are_dropped_and_counted() {
         let sample = |n: usize| StackSample {
             thread: "t".into(),
             stage: WorkStage::Other,

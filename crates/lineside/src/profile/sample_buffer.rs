@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_is_taken_once() {
+    fn a_stored_sample_is_drained_once() {
         let slots = SampleBuffer::new();
         slots.store_sample(name("partition-0"), WorkStage::Deliver, &[1, 2, 3]);
         slots.store_sample(name(""), WorkStage::Other, &[]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_place_is_counted_and_what_is_too_deep_is_cut() {
+    fn lost_samples_are_counted_and_deep_stacks_truncated() {
         let slots = SampleBuffer::new();
         let deep = [7; DEPTH_MAX + 1];
         for _ in 0..SLOTS + 3 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_put_beside_one_that_takes_lose_nothing_uncounted() {
+    fn concurrent_writers_and_a_reader_lose_no_sample_uncounted() {
         const EACH: u64 = 20_000;
         let slots = SampleBuffer::new();
         let mut taken = 0;

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_come_innermost_first_up_to_the_way_out_of_the_program() {
+    fn a_walk_lists_calls_innermost_first_until_it_leaves_the_program() {
         let [one, two] = [STACK + 64, STACK + 256];
         let chain = [(one, two), (one + WORD, 0x6000), (two, 0), (two + WORD, 0x7000)];
         check(&chain, 0x5000, one, &[0x5001, 0x6000, 0x7000]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_register_that_is_no_frame_pointer_ends_it() {
+    fn an_invalid_frame_pointer_ends_the_walk() {
         let one = STACK + 64;
         let outside = [STACK - WORD, STACK + FRAME_BYTES_MAX + WORD, usize::MAX, usize::MAX & !7];
         for frame in [0, 1, one + 1].into_iter().chain(outside) {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_stack_gives_its_inner_calls() {
+    fn a_deep_stack_is_truncated_to_its_innermost_calls() {
         let frames = (0..100).map(|n| (n, STACK + n * 64));
         let memory: Vec<(usize, usize)> =
             frames.flat_map(|(n, at)| [(at, at + 64), (at + WORD, 0x6000 + n)]).collect();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn who_called_a_library_is_found_where_it_comes_back_to() {
+    fn the_caller_of_a_library_is_found_by_its_return_address() {
         let frame = STACK + 64;
         let memory = [
             // A number, a function's address, and a return address.
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_frame_pointer_is_found_where_the_register_holds_something_else() {
+    fn a_saved_frame_pointer_is_found_if_the_register_has_another_value() {
         let frame = STACK + 128;
         let memory = [
             (STACK, 0x1234),

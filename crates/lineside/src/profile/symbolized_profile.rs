@@ -93,7 +93,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn folded_lines_have_the_root_first_and_one_separator() {
+    fn folded_stacks_begin_with_the_root_and_escape_separators() {
         let expect = "partition-0;deliver;work 1\npartition-0;deliver;work;flush 6\nruntime;http;poll;a<b,c 3\n";
         assert_eq!(sample_profile().to_folded_stacks(), expect);
     }

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_get_the_path_that_they_lack() {
+    fn names_without_a_path_receive_their_module_path() {
         let wire = Path::new("/home/a/lineside/crates/lineside-wire/src/partition/row.rs");
         let tokio = Path::new("/registry/src/x-1/tokio-1.54.0/src/runtime/mod.rs");
         let core = Path::new("/rustc/abc/library/core/src/ops/function.rs");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_begins_with_the_work_of_its_thread_or_task() {
+    fn frames_before_the_work_of_a_thread_or_task_are_removed() {
         let check = |names: &str, expect: &str| {
             let names: Vec<Arc<str>> = names.split(' ').map(Into::into).collect();
             assert_eq!(strip_start_frames(&names).join(" "), expect);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_this_program_have_names_and_others_none() {
+    fn only_addresses_of_the_program_have_names() {
         let mut symbols = SymbolCache::default();
         let here = readable_name as fn(_, _) -> _ as usize + 1;
         let names = symbols.resolve_stack(&[here]);

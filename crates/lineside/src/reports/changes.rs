@@ -118,7 +118,7 @@ mod tests {
     use crate::reports::validation_report::{ReportOutcome, RuleFault};
 
     #[test]
-    fn what_is_new_gone_more_and_less_is_told_and_the_rest_is_not() {
+    fn only_codes_with_changed_counts_are_listed() {
         use Severity::{Error, Info, Warning};
         let before = report_with_findings(
             "a",
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_last_stays_told_until_something_else_does() {
+    fn the_last_change_is_listed_until_the_next_one() {
         let before = report_with_findings("", &[("E003", Severity::Error, 1)]);
         let mut now = report_with_findings("", &[("E003", Severity::Error, 2)]);
         now.changes = ReportChanges::between_message_reports(&before, &now);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_at_is_neither_gone_nor_new() {
+    fn codes_of_an_unfinished_check_are_neither_new_nor_gone() {
         let found = [("E003", Severity::Error, 3)];
         let (whole, words) = (report_with_findings("", &found), || "too many changes".to_owned());
         let unfinished = ValidationReport {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_had_not_all_of_is_neither_gone_nor_new() {
+    fn codes_of_partly_read_files_are_neither_new_nor_gone() {
         use Severity::{Error, Warning};
         use lineside_validate::rules::gtfs::{IncompleteFile, MissingPart};
         let hidden = "trip_distance_exceeds_shape_distance";
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_is_not_whole_has_found_so_many_at_least() {
+    fn counts_of_an_incomplete_check_are_minimums() {
         use Severity::{Error, Warning};
         let whole = report_with_findings(
             "",
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_last_is_told_again_only_as_far_as_a_look_says_so() {
+    fn an_incomplete_check_repeats_only_changes_that_it_confirms() {
         let before =
             report_with_findings("", &[("E003", Severity::Error, 1), ("E022", Severity::Error, 4)]);
         let mut now = report_with_findings("", &[("E003", Severity::Error, 2)]);

@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_is_a_feeds_or_none() {
+    fn a_report_channel_names_exactly_one_feed() {
         let channel = |name: &str| Channel::parse_name(name).unwrap();
         assert_eq!(feed_from_channel(&channel("report/city")).as_deref(), Some("city"));
         for other in ["report/city/more", "ops/feeds", "feed/city"] {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_says_the_same_later_is_no_news() {
+    fn reports_that_differ_only_in_time_have_equal_content() {
         let first =
             report_with_findings("a", &[("unknown_file", lineside_validate::Severity::Info, 1)]);
         let later = ValidationReport { at: UnixMillis(9_000), took_ms: 77, ..first.clone() };

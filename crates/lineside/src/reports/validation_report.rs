@@ -388,7 +388,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_and_is_bounded() {
+    fn a_saved_report_is_bounded_and_can_be_restored() {
         let mut wide = report_with_findings("a", &[("unknown_file", Severity::Info, 900_000)]);
         let text = "x".repeat(500);
         let sample: Map<String, Value> =

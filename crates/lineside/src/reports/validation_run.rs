@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_look_that_is_stopped_leaves_its_slot_to_the_next() {
+    async fn a_cancelled_validation_frees_its_slot() {
         let (queue, bytes) = (JobQueue::default(), schedule());
         queue.set_concurrency(1);
         assert!(queue.push("a", (), 2) && queue.push("b", (), 2));

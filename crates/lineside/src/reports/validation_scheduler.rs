@@ -226,7 +226,7 @@ mod tests {
     use crate::reports::test_report;
 
     #[test]
-    fn what_another_validator_found_is_compared_with_nothing() {
+    fn reports_of_refused_versions_or_other_validators_are_not_compared() {
         let now = test_report("b", &[("duplicate_key", Error, 2)]);
         assert!(is_comparable(&test_report("a", &[]), &now));
         assert!(!is_comparable(&test_report("b", &[]), &now), "the same version");

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_told_apart_from_none() {
+    fn an_unknown_verdict_differs_from_no_findings() {
         let of = |outcome: &str, errors, warnings, faults| {
             let outcome = outcome.to_owned();
             ReportVerdict::from_summary(Some(&ReportSummary {

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_apply_at_once_does() {
+    fn immediate_keys_apply_at_once() {
         let next = format!(
             "{NOW}public_url = \"https://a.example\"\nallow_private_subscribers = true\ncross_origin = false\n[api]\nkey = \"k\"\n[map]\nstyle = \
              \"https://a.example/style.json\"\n[[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\n"
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_named_and_stays_as_it_is() {
+    fn deferred_keys_are_listed_and_stay_unchanged() {
         let next = "[server]\nlisten = \"127.0.0.1:2\"\ndrain = \"1s\"\nuser_agent = \"me\"\n\
                     data_dir = \"d\"\ntrusted_proxies = [\"10.0.0.1\"]\n\
                     tls = { cert = \"a\", key = \"b\" }\n\

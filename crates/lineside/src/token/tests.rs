@@ -42,7 +42,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 }
 
 #[test]
-fn a_token_says_who_it_is_and_what_it_may() {
+fn a_token_has_user_info_expiry_and_channels() {
     let token = sign(&json!({
         "sub": "42", "exp": NOW_S + 60, "info": {"name": "Ann"}, "channels": ["app/x", "app/y"],
     }));
@@ -58,7 +58,7 @@ fn a_token_says_who_it_is_and_what_it_may() {
 }
 
 #[test]
-fn a_token_that_another_has_signed_is_refused() {
+fn a_token_with_another_signature_is_refused() {
     let token = sign(&json!({"sub": "42"}));
     assert_eq!(check(&hmac("other"), &token), Err(TokenError::Invalid));
     let (head, signature) = token.rsplit_once('.').expect("three parts");
@@ -74,7 +74,7 @@ fn a_token_that_another_has_signed_is_refused() {
 }
 
 #[test]
-fn a_token_is_good_for_its_time_also_when_it_is_remembered() {
+fn a_remembered_token_still_expires() {
     let verifier = TokenVerifier::new(&hmac("secret")).expect("a key");
     let token = sign(&json!({"sub": "42", "nbf": NOW_S - 1, "exp": NOW_S + 1}));
     let at = |seconds: i64| verifier.verify(&token, UnixMillis(NOW.0 + seconds * 1_000)).map(drop);
@@ -94,7 +94,7 @@ fn a_connection_may_outlive_its_token() {
 }
 
 #[test]
-fn an_issuer_and_an_audience_that_are_asked_for_have_to_be_there() {
+fn a_configured_issuer_and_audience_are_required() {
     let config = TokenConfig {
         issuer: Some("back end".into()),
         audience: Some("lineside".into()),
@@ -115,7 +115,7 @@ fn an_issuer_and_an_audience_that_are_asked_for_have_to_be_there() {
 }
 
 #[test]
-fn a_token_that_wants_more_to_be_understood_is_refused() {
+fn a_token_with_critical_headers_is_refused() {
     let body = URL_SAFE_NO_PAD.encode(json!({"sub": "42"}).to_string());
     let with_head = |head: Value| {
         let signed = format!("{}.{body}", URL_SAFE_NO_PAD.encode(head.to_string()));
@@ -131,7 +131,7 @@ fn a_token_that_wants_more_to_be_understood_is_refused() {
 }
 
 #[test]
-fn claims_that_cannot_be_are_refused() {
+fn invalid_claims_are_refused() {
     for bad in [
         json!({"sub": 42}),
         json!({"sub": "x".repeat(300)}),
@@ -150,7 +150,7 @@ fn claims_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_public_key_checks_what_its_private_key_signed_and_nothing_else() {
+fn a_public_key_verifies_only_tokens_of_its_private_key() {
     let rsa = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).expect("a key pair");
     let rsa_private: Pkcs8V1Der<'_> = rsa.as_der().expect("DER");
     let rsa_public: PublicKeyX509Der<'_> =
@@ -184,7 +184,7 @@ fn a_public_key_checks_what_its_private_key_signed_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_public_key_is_none() {
+fn an_invalid_public_key_is_refused() {
     for text in ["", "secret", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"] {
         assert!(
             TokenVerifier::new(&config(TokenKey::PublicKey(Secret::new(text)))).is_none(),

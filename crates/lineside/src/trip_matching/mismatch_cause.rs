@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_producer_with_trip_ids_of_its_own_is_told_from_another_version() {
+    fn own_trip_ids_are_distinguished_from_another_version() {
         // New York's subway names trips by origin time, line and direction, its schedule by depot and service day.
         let own = ["038100_H..N", "039150_H..S", "A20260615WKD_012"];
         let scheduled = ["AFA25GEN-H093-Weekday-00_038100_H..N55R"];
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn days_explain_trips_that_do_not_run() {
+    fn the_dates_explain_trips_that_do_not_run() {
         let last = Date::constant(2026, 6, 14);
         let service = Some((Date::constant(2026, 1, 1), last));
         let not_running = |day| TripCounts {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_follows_the_last_colon() {
+    fn a_sample_date_follows_the_last_colon() {
         assert_eq!(parse_sample_date("a:b:20260307"), Date::new(2026, 3, 7).ok());
         assert_eq!(parse_sample_date("a"), None);
     }

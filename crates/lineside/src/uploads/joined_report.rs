@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_faults_stand_in_the_report_and_our_folders_do_not() {
+    fn the_report_includes_system_errors_but_no_server_paths() {
         let read = |errors: &str| -> Value {
             serde_json::from_slice(&read_joined_report(folder(REPORT, errors).path()).unwrap())
                 .unwrap()
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_places_of_findings_stand_in_the_report() {
+    fn the_report_includes_the_places_of_findings() {
         let folder = folder(REPORT, NONE);
         let places = r#"{"outline": [[59.5, 10.5]], "places": {"unknown_file": [{"at": [59.5, 10.5], "label": "stop a"}]}}"#;
         fs::write(folder.path().join("places.json"), places).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_saw_stands_in_the_report() {
+    fn the_report_includes_the_unread_files() {
         let folder = folder(REPORT, NONE);
         let unread = json!([{"filename": "agency.txt", "lack": "rows", "rows": 1, "rules": 12}]);
         fs::write(folder.path().join("unread.json"), unread.to_string()).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_no_report() {
+    fn an_incomplete_report_is_refused() {
         let halves = [(&REPORT[..40], NONE), (REPORT, ""), (REPORT, r#"{"notices": ["#)];
         for (report, errors) in halves {
             assert!(

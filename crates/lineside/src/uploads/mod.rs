@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn uploads_are_bounded_for_all_and_for_each() {
+    fn uploads_are_limited_in_total_and_per_address() {
         let desk = desk();
         let first: Vec<UploadSlot> =
             (0..2).map(|_| desk.reserve_slot(address(1)).unwrap()).collect();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_slowest_file_makes_way_where_too_many_are_on_their_way() {
+    async fn the_slowest_upload_is_dropped_when_too_many_are_arriving() {
         let desk = desk();
         let take = |n: usize| desk.reserve_slot(address(n as u8));
         let coming: Vec<UploadSlot> = (0..COMING_MAX).map(|n| take(n).unwrap()).collect();
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_still_coming_take_no_place() {
+    fn arriving_uploads_occupy_no_slot_in_the_queue() {
         let desk = desk();
         let slow: Vec<UploadSlot> =
             (0..20).map(|n| desk.reserve_slot(address(n)).unwrap()).collect();
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_one_network_of_the_sixth_version_count_as_one() {
+    fn addresses_of_one_ipv6_network_count_as_one() {
         let desk = desk();
         let of = |text: &str| desk.reserve_slot(text.parse().unwrap());
         let _held = [of("2001:db8:1:2::1").unwrap(), of("2001:db8:1:2:ffff::9").unwrap()];
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_leads_to_what_became_of_it_and_others_nowhere() {
+    fn a_link_gives_the_status_of_its_upload_and_unknown_links_none() {
         let (desk, rules) = (desk(), config::UploadsConfig::default());
         let place = desk.reserve_slot(address(1)).unwrap();
         assert_eq!(desk.upload_status(&place.link, &rules), Some(UploadStatus::Coming));
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_failed_only_so_much_is_remembered() {
+    fn remembered_failures_are_limited() {
         let desk = desk();
         for n in 0..FAILED_MAX + 50 {
             let mut place = desk.reserve_slot(address(1)).unwrap();
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_plain() {
+    fn file_names_are_sanitized() {
         for (said, name) in [
             ("gtfs.zip", "gtfs.zip"),
             ("C:\\feeds\\my gtfs (2).zip", "my gtfs (2).zip"),

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_server_left_is_swept() {
+    fn only_folders_of_earlier_servers_are_deleted() {
         let temporary = tempfile::tempdir().unwrap();
         let at = |name: &str| temporary.path().join(name);
         let own = OwnedFolder::create_in(temporary.path()).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn others_cannot_look_into_them_and_none_is_left_once_they_are_closed() {
+    fn folders_are_private_and_deleted_when_closed() {
         let rooms = UploadFolders::default();
         let (room, _) = rooms.create_folder().unwrap();
         let (other, _) = rooms.create_folder().unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_taken_away_is_made_again() {
+    fn a_deleted_folder_is_created_again() {
         let rooms = UploadFolders::default();
         let (room, _) = rooms.create_folder().unwrap();
         fs::remove_dir_all(room.path().parent().unwrap()).unwrap();

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_rule_of_ours_that_broke_off_is_told_and_what_was_found_stays() {
+    async fn a_failed_rule_is_reported_beside_the_findings() {
         let script = r#"for it; do case "$it" in --output=*) folder="${it#--output=}";; esac; done
             mkdir "$folder"
             echo '{"summary": {"input": "a.xml"}, "notices": []}' > "$folder/report.json"
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_takes_too_long_is_ended_and_told() {
+    async fn a_check_beyond_the_timeout_is_ended_and_reported() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("endless");
         std::fs::write(&program, "#!/bin/sh\nsleep 600\n").unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stop_ends_the_program_and_takes_the_file_away() {
+    async fn stopping_ends_the_program_and_deletes_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let (program, number) = (folder.path().join("endless"), folder.path().join("number"));
         let script = format!("#!/bin/sh\necho $$ > '{}'\nexec sleep 600\n", number.display());
@@ -313,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn why_nothing_was_fetched_is_said_once() {
+    fn a_fetch_failure_is_explained_once() {
         let told = fetch_failure("not requested: the host is not on the public internet");
         assert_eq!(told, "it could not be fetched: the host is not on the public internet");
         assert_eq!(fetch_failure("no answer"), "it could not be fetched: no answer");
     }
 
     #[test]
-    fn what_is_told_of_a_file_without_report_names_no_place_of_ours() {
+    fn a_failure_message_names_no_server_path() {
         let said = "lineside: gtfs.zip: this is not a zip\n";
         let told = |why: &str, said: &str, name: &str| failure_message(why, said, name, 4 << 30);
         assert_eq!(told("ended with exit code 3", said, "gtfs.zip"), "this is not a zip");

@@ -121,7 +121,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_are_for_the_owner_of_the_folder_alone() {
+    fn the_report_folder_is_accessible_to_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_there_until_it_is_old() {
+    fn a_report_is_available_until_it_expires() {
         let folder = tempfile::tempdir().unwrap();
         let kept = UploadReportStore::open(folder.path().join("a")).unwrap();
         let now = UnixMillis::from_seconds(0);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_where_there_are_too_many() {
+    fn the_oldest_reports_are_deleted_beyond_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let kept = UploadReportStore::open(folder.path().to_owned()).unwrap();
         for n in 0..REPORTS_MAX + 5 {

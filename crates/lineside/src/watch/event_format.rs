@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_a_line() {
+    fn a_change_is_formatted_as_one_line() {
         let record = json!({
             "position": { "latitude": 59.91, "longitude": 10.75 },
             "lineside": {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_told_in_numbers_and_codes() {
+    fn a_report_is_formatted_as_counts_and_codes() {
         let record = json!({
             "subject": "realtime", "outcome": "cut_short", "errors": 3, "warnings": 1, "infos": 0,
             "codes": [
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_says_its_parts_and_whether_something_was_missed() {
+    fn a_state_event_gives_its_part_and_any_gap() {
         let state = json!({ "part": 1, "parts": 2 });
         check(
             &json!({ "at": 0, "state": state, "gap": true, "changes": [] }),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_changes_is_shown_as_it_is() {
+    fn other_events_are_shown_as_json() {
         check(
             &json!({ "text": "a\u{1b}[2J\u{9b}b" }),
             "--:--:-- feed/city  {\"text\":\"a\\u001b[2J\u{fffd}b\"}",

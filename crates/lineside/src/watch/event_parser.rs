@@ -117,24 +117,24 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_the_stream_is_cut() {
+    fn events_do_not_depend_on_the_chunks_of_the_stream() {
         check("data: a\nid: 1\n\n", &[("a", "1")]);
         check("data: a\r\ndata: b\r\n\r\ndata:c\r\r", &[("a\nb", ""), ("c", "")]);
         check(": heartbeat\n\ndata: x\n\n", &[("x", "")]);
     }
 
     #[test]
-    fn an_id_holds_until_the_next_one() {
+    fn an_id_applies_until_the_next_one() {
         check("id: 7\ndata: a\n\ndata: b\n\n", &[("a", "7"), ("b", "7")]);
     }
 
     #[test]
-    fn an_unfinished_event_is_no_event() {
+    fn an_unfinished_event_is_ignored() {
         check("data: a\n", &[]);
     }
 
     #[test]
-    fn the_server_can_ask_for_a_pause() {
+    fn the_server_can_set_the_retry_delay() {
         let mut parser = EventParser::default();
         parser.push(b"retry: 2500\n\n").unwrap();
         assert_eq!(parser.retry_delay(), Some(Duration::from_millis(2500)));

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_lies_below_the_servers_path() {
+    fn the_events_url_is_below_the_path_of_the_server() {
         let server = Url::parse("https://example.org/transit/").unwrap();
         let channels = ["feed/city".to_owned(), "route/city/4%2FB".to_owned()];
         let address = events_url(&server, &channels);

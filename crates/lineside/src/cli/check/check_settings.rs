@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_is_one_of_toml_or_a_text() {
+    fn a_date_may_be_a_toml_date_or_a_string() {
         for text in ["date = 2026-06-15", "date = \"2026-06-15\""] {
             let settings = CheckSettings::parse_toml(text).unwrap();
             assert_eq!(settings.date, Some(jiff::civil::date(2026, 6, 15)), "{text}");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_read() {
+    fn every_setting_is_read() {
         let text = "fail_on = \"warning\"\nignore = [\"unknown_file\"]\ncountry = \"no\"\n";
         let expected = CheckSettings {
             fail_on: Some(FailOn::Warning),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_names_the_key_and_what_to_write() {
+    fn an_error_names_the_key_and_the_expected_value() {
         for (text, words) in [
             (
                 "date = 2026-06-15T08:00:00Z",

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_begins_as_a_schedule_may_be_large() {
+    fn only_schedules_may_exceed_the_realtime_limit() {
         let piece = vec![b' '; 1 << 20];
         let fill = |start: &[u8]| {
             let mut spool = DownloadSpool::for_file(tempfile::tempfile().unwrap());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_a_gigabyte_is_refused_while_it_comes() {
+    fn oversized_realtime_input_is_refused_while_it_is_read() {
         for start in [
             &b"<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery><ProducerRef>"[..],
             br#"{"header":{"gtfs_realtime_version":""#,

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_seen_when_it_is_whole() {
+    fn an_output_file_appears_only_when_complete() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("a.zip");
         fs::write(&name, "before").unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_leaves_nothing() {
+    fn abandoned_output_leaves_no_files() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("a.zip");
         let output = OutputFile::create(Some(&name)).unwrap();
@@ -187,7 +187,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_stays_one_and_what_is_no_file_is_written_into() {
+    fn symlinks_are_preserved_and_devices_are_written_to_directly() {
         let folder = tempfile::tempdir().unwrap();
         let (name, link) = (folder.path().join("a"), folder.path().join("link"));
         fs::write(&name, "before").unwrap();

@@ -259,7 +259,7 @@ fn changed() -> Vec<(String, FeedMessage)> {
 }
 
 #[test]
-fn a_field_more_changes_the_siri_or_the_losses() {
+fn every_added_field_changes_the_siri_or_the_losses() {
     let (xml, before) = one(bytes(&message()), ConversionTarget::SiriXml);
     let mut silent = Vec::new();
     for (name, message) in changed() {
@@ -272,7 +272,7 @@ fn a_field_more_changes_the_siri_or_the_losses() {
 }
 
 #[test]
-fn what_an_alert_selects_beside_changes_the_siri_or_the_losses() {
+fn every_added_alert_selector_changes_the_siri_or_the_losses() {
     let with = |selector: EntitySelector| {
         let mut message = message();
         message.entity[2].alert.get_or_insert_default().informed_entity = vec![selector];
@@ -292,7 +292,7 @@ fn what_an_alert_selects_beside_changes_the_siri_or_the_losses() {
 }
 
 #[test]
-fn all_of_siri_that_is_read_is_written_again() {
+fn all_siri_that_is_read_is_written() {
     let sample = siri::sample_delivery_xml();
     let (xml, converted) = one(body(&sample), ConversionTarget::SiriXml);
     assert_eq!(converted.losses.total_dropped(), 0, "{:?}", converted.losses);
@@ -303,7 +303,7 @@ fn all_of_siri_that_is_read_is_written_again() {
 }
 
 #[test]
-fn what_is_not_read_of_siri_is_counted_by_name() {
+fn unread_siri_elements_are_counted_by_name() {
     let more = "<Extensions><a/></Extensions><Odd:Thing xmlns:Odd=\"urn:x\">7</Odd:Thing>";
     let with =
         ET.replace("</EstimatedVehicleJourney>", &format!("{more}</EstimatedVehicleJourney>"));

@@ -34,7 +34,7 @@ fn rows(zip: &[u8], table: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_european_profile_becomes_gtfs() {
+fn the_european_netex_profile_is_converted_to_gtfs() {
     let (zip, converted) = one(body(EPIP), ConversionTarget::Gtfs);
     assert_eq!((converted.losses.total_dropped(), converted.problems.total_count()), (0, 0));
     assert_eq!(rows(&zip, "stops.txt").len(), 3);
@@ -49,7 +49,7 @@ fn the_european_profile_becomes_gtfs() {
 }
 
 #[test]
-fn the_french_profile_becomes_gtfs() {
+fn the_french_netex_profile_is_converted_to_gtfs() {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in FRANCE {
         writer.start_file(name, SimpleFileOptions::default()).unwrap();
@@ -80,7 +80,7 @@ fn no_way(given: ConversionInput, to: ConversionTarget, by: ConversionContext) -
 }
 
 #[test]
-fn what_is_given_beside_an_input_has_to_mean_something() {
+fn a_schedule_or_id_mapping_without_effect_is_refused() {
     let schedule = || ConversionContext { schedule: Some(file(b"PK")), ids: None };
     let reason = no_way(body(EPIP), ConversionTarget::Gtfs, schedule());
     assert_eq!(reason, "a schedule is only for real-time input, but the input is netex");
@@ -95,7 +95,7 @@ fn what_is_given_beside_an_input_has_to_mean_something() {
 }
 
 #[test]
-fn a_schedule_that_is_none_is_not_taken_for_the_input() {
+fn an_invalid_schedule_is_reported_as_the_schedule_not_the_input() {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     writer.start_file("stops.txt", SimpleFileOptions::default()).unwrap();
     let cut = writer.finish().unwrap().into_inner();
@@ -114,7 +114,7 @@ fn a_schedule_that_is_none_is_not_taken_for_the_input() {
 }
 
 #[test]
-fn what_a_map_cannot_show_is_told_in_the_words_of_what_it_came_as() {
+fn losses_in_geojson_are_named_in_the_terms_of_the_input_format() {
     let told = |converted: &ConversionOutput| -> Vec<_> {
         converted.losses.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
     };
@@ -137,7 +137,7 @@ fn what_a_map_cannot_show_is_told_in_the_words_of_what_it_came_as() {
 }
 
 #[test]
-fn ids_of_siri_become_the_schedules() {
+fn siri_ids_are_mapped_to_those_of_the_schedule() {
     let netex = ET.replace(">J<", ">X:ServiceJourney:J<").replace(">S<", ">X:Quay:S:LOC<");
     let prefix = SiriIds::Prefix("no:".into());
     for (text, ids, trip, stop) in [
@@ -179,7 +179,7 @@ fn schedule(calls: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_json_of_a_journey_after_midnight_has_no_field_of_our_own() {
+fn the_json_of_a_journey_after_midnight_has_no_private_field() {
     let night = ET
         .replace("2026-11-21T12:0", "2026-11-22T00:0")
         .replace("2026-11-21T12:10", "2026-11-22T00:10")
@@ -207,7 +207,7 @@ fn the_json_of_a_journey_after_midnight_has_no_field_of_our_own() {
 }
 
 #[test]
-fn a_journey_with_an_extra_call_keeps_those_that_are_not_told() {
+fn a_journey_with_an_extra_call_keeps_its_other_planned_calls() {
     let extra = ET.replace(
         "<EstimatedCall><StopPointRef>T</StopPointRef>",
         "<EstimatedCall><StopPointRef>X</StopPointRef><ExtraCall>true</ExtraCall>",

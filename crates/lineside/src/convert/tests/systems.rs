@@ -58,7 +58,7 @@ fn files() -> Vec<Named> {
 }
 
 #[test]
-fn a_system_becomes_places_for_a_map() {
+fn a_system_is_converted_to_geojson_points() {
     let (map, converted) = one(system(files(), Vec::new()), ConversionTarget::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
     let expected = json!({
@@ -87,7 +87,7 @@ fn a_system_becomes_places_for_a_map() {
 }
 
 #[test]
-fn a_system_without_stations_and_vehicles_is_an_empty_map() {
+fn a_system_without_stations_and_vehicles_gives_empty_geojson() {
     let files = files().into_iter().take(2).collect();
     let (map, converted) = one(system(files, Vec::new()), ConversionTarget::Geojson);
     assert_eq!(&map[..], br#"{"type":"FeatureCollection","features":[]}"#);
@@ -95,7 +95,7 @@ fn a_system_without_stations_and_vehicles_is_an_empty_map() {
 }
 
 #[test]
-fn a_system_in_two_languages_has_both_where_they_can_stand_together() {
+fn names_in_two_languages_are_merged_where_gbfs_3_allows_it() {
     let french = vec![file(
         "station_information",
         "2.1",
@@ -116,7 +116,7 @@ fn a_system_in_two_languages_has_both_where_they_can_stand_together() {
 }
 
 #[test]
-fn a_system_of_2_1_goes_out_as_2_3_and_3_0() {
+fn a_gbfs_2_1_system_is_converted_to_2_3_and_3_0() {
     let (_, two) = one(system(files(), Vec::new()), ConversionTarget::Gbfs2);
     let names: Vec<&str> = two.files.iter().map(|(name, _)| name.as_str()).collect();
     let expected = [

@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_saved_version_is_told_from_others_by_its_name() {
+    fn the_file_name_of_a_version_has_its_feed_date_and_hash() {
         let version = ScheduleVersion {
             hash: BlobHash::parse_hex(&"0123456789abcdef".repeat(4)).unwrap(),
             size: 1,

@@ -194,14 +194,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operation_is_named_by_its_method_and_address() {
+    fn an_operation_id_consists_of_method_and_address() {
         assert_eq!(operation_id("/api/v1/feeds/{id}/delays", "get"), "get_feeds_id_delays");
         assert_eq!(operation_id("/gtfs-rt/{feed}/{part}.pb", "get"), "get_gtfs_rt_feed_part_pb");
         assert_eq!(operation_id("/api/publish", "post"), "post_api_publish");
     }
 
     #[test]
-    fn a_refusal_has_the_media_type_of_problems_and_names_unknown_parameters() {
+    fn refusals_have_the_problem_media_type_and_include_status_400() {
         let document = json!({ "paths": { "/proxy/{feed}": { "get": { "responses": {
             "200": { "description": "The bytes" },
             "404": { "description": "x", "content": { "application/json":

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_much_is_not_remembered_for_little() {
+    fn the_cache_limit_includes_the_size_of_the_queries() {
         let desk = AnswerCache::default();
         let names = |n: usize| (0..100).map(|at| format!("{n}-{at}-{}", "x".repeat(300))).collect();
         for n in 0..1_000 {

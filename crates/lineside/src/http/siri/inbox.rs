@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_message_takes_no_more_than_it_is_long() {
+    async fn a_message_allocates_no_more_than_its_length() {
         const LENGTH: usize = (1 << 20) + 1;
         let whole = || vec![b'x'; LENGTH];
         let pieces: Vec<Result<Vec<u8>, std::io::Error>> =

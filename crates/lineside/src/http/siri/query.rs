@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_a_list_count_once_and_there_are_so_many() {
+    fn names_in_a_list_are_deduplicated_and_limited() {
         let listed = |text: &str| split_list("x", &[text.to_owned()]);
         assert_eq!(listed("b, a,,a,b ").unwrap(), ["a", "b"]);
         assert_eq!(listed(&"city,".repeat(3_000)).unwrap(), ["city"]);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn all_texts_of_a_question_are_weighed() {
+    fn the_size_of_a_query_includes_all_its_texts() {
         let text = || "x".repeat(100);
         let empty = SiriQuery::default().size_bytes();
         let some = SiriQuery {

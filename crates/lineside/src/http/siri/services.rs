@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn when_a_request_was_made_needs_no_offset_and_what_it_asks_for_does() {
+    fn request_timestamps_need_no_offset_and_requested_times_do() {
         let local = "<RequestTimestamp>2026-11-22T10:00:00</RequestTimestamp>";
         let check = asked(&format!("<CheckStatusRequest>{local}</CheckStatusRequest>"));
         assert!(matches!(check, Ok(MessagePayload::CheckStatusRequest(_))));

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_needs_nothing_but_itself() {
+    fn the_page_has_no_external_references() {
         let page = render_page(&sample_profile());
         for outside in ["src=", "href=", "url(", "@import", "fetch(", "import("] {
             assert!(!page.contains(outside), "{outside}");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_page_is_what_its_policy_allows() {
+    fn the_content_security_policy_matches_the_page() {
         let page = render_page(&sample_profile());
         let inside = |tag: &str| {
             let text = page.split_once(&format!("<{tag}>")).unwrap().1;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_say_it_without_the_graph() {
+    fn tables_list_stages_and_functions_as_text() {
         let page = render_page(&sample_profile());
         let row = "<tr><td class=\"n\">70.0 %</td><td class=\"n\">7</td><td>partition-0</td><td>deliver</td></tr>";
         assert!(page.contains(row), "{page}");

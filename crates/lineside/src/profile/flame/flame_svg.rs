@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_frame_is_drawn_as_wide_as_its_share_with_its_name_escaped() {
+    fn frames_have_the_width_of_their_share_and_an_escaped_name() {
         let svg = render_svg(&sample_profile());
         assert_eq!(svg.matches("class=\"f\"").count(), 8);
         assert!(svg.contains("x=\"0.000%\" y=\"34\" width=\"70.000%\""), "{svg}");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_picture_is_what_its_policy_allows() {
+    fn the_content_security_policy_matches_the_svg() {
         let svg = render_svg(&sample_profile());
         let style = svg.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
         // XML escapes must not change the style.
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_a_picture_too() {
+    fn an_empty_profile_is_a_valid_svg() {
         let mut recorded = sample_profile();
         recorded.stacks.clear();
         let svg = render_svg(&recorded);

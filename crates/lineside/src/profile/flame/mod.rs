@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stacks_that_begin_alike_share_their_frames() {
+    fn stacks_with_a_common_start_share_frames() {
         let frames = layout_frames(&sample_profile());
         let seen: Vec<(&str, usize, u64, u64, u64)> =
             frames.iter().map(|it| (&*it.name, it.depth, it.start, it.count, it.own)).collect();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_left_out() {
+    fn frames_too_narrow_to_see_are_omitted() {
         let mut recorded = sample_profile();
         recorded.stacks.insert(vec!["worker-0".into(), "assist".into()], 2 * PARTS);
         recorded.stacks.insert(vec!["a".into(), "b".into()], 1);

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_news_once_it_stands_and_a_warning_never() {
+    fn a_persistent_error_is_announced_and_a_warning_never() {
         let mut presence = well();
         assert!(!presence.add_message(&found(&["E003", "W001"]), 100, true));
         assert!(!presence.add_message(&found(&["E003", "W001"]), 101, true));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_flaps_is_no_news_and_what_stands_goes_only_after_a_while() {
+    fn flapping_errors_are_not_announced_and_persistent_ones_end_late() {
         let mut presence = well();
         for at in 0..30 {
             let codes: &[&str] = if at % 3 == 0 { &[] } else { &["E003"] };
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_at_to_the_end_says_nothing_of_what_it_has_not() {
+    fn an_incomplete_check_does_not_end_a_finding() {
         let mut presence = well();
         (0..3).for_each(|at| {
             presence.add_message(&found(&["E003"]), at, true);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_from_the_start_is_no_news_until_it_has_gone_once() {
+    fn an_initial_error_is_announced_only_after_it_was_absent() {
         let mut presence = FindingLifecycle::default();
         (0..50).for_each(|at| {
             presence.add_message(&found(&["E003"]), at, true);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_process_found_goes_on() {
+    fn findings_continue_after_a_restart() {
         let mut earlier = well();
         (100..103).for_each(|at| {
             earlier.add_message(&found(&["E003"]), at, true);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_validator_finds_first_is_no_news_and_what_comes_later_is() {
+    fn initial_errors_of_a_new_validator_version_are_not_announced() {
         for is_same in [true, false] {
             let mut presence = FindingLifecycle::default();
             presence.resume_from(well(), is_same);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_half_an_hour_to_an_hour_stands_for_the_time_before() {
+    fn vehicles_are_compared_with_files_of_30_to_60_minutes_ago() {
         assert_eq!(compared(&[0]), "0");
         assert_eq!(compared(&[0, 1, 29]), "0");
         assert_eq!(compared(&[0, 30, 59]), "0", "only the first report covers half an hour");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_or_has_no_vehicles_is_not_held() {
+    fn large_files_and_files_without_vehicles_are_not_retained() {
         let mut before = GbfsHistory::default();
         before.record_files(&files(&" ".repeat(HELD_BYTES_MAX + 1)), UnixMillis(0));
         assert!(before.previous_files().is_empty());

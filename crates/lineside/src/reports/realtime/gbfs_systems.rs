@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_before_is_left_out_first() {
+    fn previous_files_are_omitted_first_if_memory_is_short() {
         let file = |body: &'static str| vec![("f".to_owned(), Bytes::from_static(body.as_bytes()))];
         let (now, before) = (file("{}"), file("[1]"));
         let needed = estimate_memory(&now) + estimate_memory(&before);

@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feed_whose_schedule_cannot_be_prepared_is_known_to_have_told_of_trips() {
+    fn the_last_time_of_trips_is_recorded_without_a_prepared_schedule() {
         let place = FeedMessages::default();
         let mut told = Vec::new();
         for (received, tells) in
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_whose_records_are_large_is_looked_at_and_not_held() {
+    fn a_message_with_large_records_is_checked_but_not_retained() {
         // Entities with only an id, 1.7 KB each in decoded form.
         let of_entities = |n: usize| {
             let body = [&b"\x0A\x05\x0A\x032.0"[..], &b"\x12\x03\x0A\x01a".repeat(n)].concat();
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_held_only_against_what_a_feed_says_now() {
+    fn other_feeds_are_compared_with_fresh_messages_only() {
         let (place, minutes) = (FeedMessages::default(), Duration::from_secs(300));
         assert!(place.fresh_message(1_000).is_none(), "the feed had no message yet");
         let of_trips =

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_version_that_was_replaced_is_stopped_and_the_new_one_is_prepared() {
+    async fn a_new_version_cancels_the_preparation_of_the_previous_one() {
         let at = UnixMillis(1_767_250_000_000);
         let (folder, clock) = (tempfile::tempdir().unwrap(), SimulatedClock::new(at));
         let ingest = ingest(&folder, &clock);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_nobody_waits_for_any_more_is_not_prepared() {
+    fn a_cancelled_schedule_is_not_prepared() {
         let stop = CancelToken::default();
         let prepared = prepare_schedule(&zip(), u64::MAX, &stop).unwrap().unwrap();
         assert_eq!(prepared.timetable.trip_ids().len(), 1);

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn trips_are_read_within_bounds_and_what_cannot_be_read_is_said() {
+    fn trip_ids_are_read_within_limits_and_failures_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         let trips = "route_id,service_id,trip_id\nR,D,T1\nR,D,T2\n";
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn of_tables_only_the_ids_of_trips_are_kept() {
+    fn only_trip_ids_of_the_tables_are_retained() {
         let mut trips = TripIdTables::default();
         trips.begin_table("stop_times.txt", &["trip_id", "stop_id"]).unwrap();
         trips.write_row(&["T9", "S"]).unwrap();

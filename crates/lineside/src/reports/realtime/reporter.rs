@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_after_now_was_not_told_lately() {
+    fn times_in_the_future_are_not_recent() {
         let now = 1_767_250_000;
         for (told_at, is_so) in [
             (now, true),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_at_one_system_keeps_nothing_from_those_behind_it() {
+    fn a_panic_in_one_feed_does_not_affect_the_next_feeds() {
         let mut looked = Vec::new();
         for name in ["one", "two", "three"] {
             run_catching_panic(&FeedId::new(name).unwrap(), || {

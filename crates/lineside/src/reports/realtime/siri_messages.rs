@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_wait_for_the_last_one_and_changes_for_some_seconds() {
+    fn pages_wait_for_the_last_page_and_changes_for_ten_seconds() {
         use SiriPart::{Changes, Page, Whole};
         let check = |parts: &[SiriPart], gathered_for: u64, page: Option<u64>, is_due: bool| {
             let (gathered_for, page) =
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_does_not_wait_for_a_look() {
+    fn a_query_does_not_wait_for_a_running_check() {
         let place = FeedMessages::default();
         *place.gathered.lock() = Some(gathered(&[SiriPart::Whole]));
         assert!(place.has_due_messages() && place.waits_for_schedule());
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_for_where_not_all_is_told() {
+    fn incomplete_siri_data_are_not_checked_as_whole() {
         use SiriPart::{Changes, Page, Whole};
         let is_whole = |parts: &[SiriPart], is_beginning| {
             gathered(parts).rule_scope(true, is_beginning).is_whole

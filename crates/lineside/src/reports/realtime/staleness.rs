@@ -136,7 +136,7 @@ mod tests {
     const MADE: i64 = 1_767_250_000;
 
     #[test]
-    fn a_message_that_stays_the_same_grows_old_and_what_else_it_has_stays() {
+    fn an_unchanged_message_becomes_stale_and_retains_its_findings() {
         let context = ValidationContext { today: Date::ZERO, country: None, threads: 1 };
         let timetable =
             Arc::new(ScheduleIndex::read_schedule(&TextSource::default(), &context).unwrap());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_the_same_for_long_is_asked_again_every_half_a_minute() {
+    async fn an_unchanged_message_is_rechecked_every_30_seconds() {
         let text = r#"{"header": {"gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET",
             "timestamp": 1767250000}, "entity": []}"#;
         let (folder, clock) =
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_its_source_has_confirmed_is_asked_again() {
+    fn only_confirmed_messages_are_rechecked() {
         let said = |outcomes: &[(&str, u64)]| FeedStatus {
             outcomes: outcomes.iter().map(|(outcome, n)| ((*outcome).into(), *n)).collect(),
             ..FeedStatus::default()

@@ -48,7 +48,7 @@ fn scene() -> SiriSnapshot {
 }
 
 #[test]
-fn a_whole_answer_is_bounded_by_its_bytes_and_by_no_number_of_journeys() {
+fn a_full_answer_is_limited_by_bytes_and_not_by_journeys() {
     let scene = scene();
     let subject = QuerySubject::Records(SiriOutput::EstimatedTimetable);
     let ask = |asked: &SiriQuery, bytes| {

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_failures_within_a_minute_and_more_are_too_many() {
+    fn three_failures_over_a_minute_or_more_are_too_many() {
         let at = Duration::from_secs;
         for sent in [MessageKind::Heartbeat, MessageKind::Delivery] {
             let mut patience = ConsumerFailures::default();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_heartbeats_and_no_delivery_is_let_go() {
+    fn a_consumer_that_accepts_heartbeats_but_no_deliveries_is_dropped() {
         let at = Duration::from_secs;
         let mut patience = ConsumerFailures::default();
         let tries = [0, 30, 60].map(|seconds| {

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_subscription_and_the_last_one_counts() {
+    fn a_new_subscription_replaces_the_one_of_the_same_name() {
         let all = SubscriptionRegistry::default();
         let (first, stop) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
         let (second, _) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_a_subscription_ends_only_that() {
+    fn ending_a_subscription_ends_no_other() {
         let all = SubscriptionRegistry::default();
         let (_, one) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
         let (_, other) = enter(&all, &name("me", "b"), "a.example", asker(1)).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_its_clients_own_and_nobody_but_an_admin_ends_what_is_anothers() {
+    fn only_its_client_or_an_admin_ends_a_subscription() {
         let all = SubscriptionRegistry::default();
         let of = |asker| name_of(asker, "lineside", "a");
         let (_, stop) = enter(&all, &of(asker(1)), "a.example", asker(1)).unwrap();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_does_not_take_all_places_and_there_are_so_many() {
+    fn subscriptions_are_limited_per_host_and_in_total() {
         let all = SubscriptionRegistry::default();
         let enter = |n: usize, host: &str| {
             let asker = asker(u8::try_from(n % 100).unwrap());
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_does_not_take_all_places() {
+    fn subscriptions_are_limited_per_client() {
         let all = SubscriptionRegistry::default();
         let by = |n: usize, asker: RequestSender| {
             let host = format!("{n}.example");

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_counts_from_where_it_was_told_and_not_from_where_it_was_last() {
+    fn a_time_change_is_measured_from_the_last_reported_time() {
         let mut known = ReportedJourneys::default();
         let mut tell = |times: &[i64]| known.report_journey(&journey("a", times), 60, 0);
         assert!(tell(&[990, 2_000]));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn all_but_times_is_news_and_so_is_a_time_that_was_not_there() {
+    fn changes_other_than_times_and_new_times_are_always_reported() {
         let mut known = ReportedJourneys::default();
         let mut a = journey("a", &[1_000]);
         assert!(known.report_journey(&a, 3_600, 0) && !known.report_journey(&a, 3_600, 0));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_forgotten_and_so_much_is_remembered() {
+    fn past_journeys_are_forgotten_and_remembered_times_are_limited() {
         let mut known = ReportedJourneys::default();
         let calls = vec![1_000; 50];
         for n in 0..=TIMES_MAX / 100 {

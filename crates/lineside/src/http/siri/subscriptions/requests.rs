@@ -385,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stranger_names_public_addresses_and_the_operator_any() {
+    fn consumer_addresses_must_be_public_unless_private_ones_are_allowed() {
         for (address, is_public) in [
             ("https://consumer.example/siri", true),
             ("http://192.168.1.1/siri", false),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_come_between_every_half_and_every_whole_minute() {
+    fn heartbeat_intervals_are_limited_to_30_to_60_seconds() {
         let beats =
             |seconds: Option<i32>| heartbeat_interval(seconds.map(DurationSeconds)).as_secs();
         assert_eq!([None, Some(1), Some(45), Some(600), Some(-5)].map(beats), [60, 30, 45, 60, 60]);

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_counts_within_bounds() {
+    fn requested_update_values_are_clamped() {
         let of = |whole: bool, change: i32, interval: i32| {
             let manner = UpdatePolicy::from_request(
                 Some(!whole),

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn visits_are_told_when_they_change_and_taken_back_when_they_go_before_their_time() {
+    fn changed_visits_are_sent_and_visits_removed_early_are_cancelled() {
         let none: [SmolStr; 0] = [];
         let mut known = HashMap::new();
         let (a, b, c) = (visit("a", 100, 0), visit("b", 200, 0), visit("c", 300, 0));
