@@ -63,7 +63,7 @@ const ADDRESSES: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn every_address_answers_with_the_right_type() {
+async fn every_address_responds_with_its_content_type() {
     let server = shared_demo();
     for (path, kind) in ADDRESSES {
         let response = get(&format!("{server}{path}")).await;
@@ -76,7 +76,7 @@ async fn every_address_answers_with_the_right_type() {
 }
 
 #[tokio::test]
-async fn every_reply_may_be_read_by_pages_of_other_origins() {
+async fn every_reply_allows_cross_origin_requests() {
     let server = shared_demo();
     for path in ADDRESSES.iter().map(|(path, _)| *path).chain(["/nowhere", "/proxy/nothing"]) {
         let response = get(&format!("{server}{path}")).await;
@@ -91,7 +91,7 @@ async fn every_reply_may_be_read_by_pages_of_other_origins() {
 }
 
 #[tokio::test]
-async fn an_operator_can_keep_replies_from_pages_of_other_origins() {
+async fn the_operator_can_disable_cross_origin_requests() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[server]\nlisten = \"127.0.0.1:0\"\ncross_origin = false\n";
     let server = ServerProcess::serving(folder.path(), text);
@@ -106,7 +106,7 @@ async fn an_operator_can_keep_replies_from_pages_of_other_origins() {
 }
 
 #[tokio::test]
-async fn every_address_but_pages_and_files_is_in_the_description() {
+async fn the_api_description_has_every_address_except_pages_and_files() {
     let document = get_json(&format!("{}/api/v1/openapi.json", shared_demo())).await;
     let paths = document["paths"].as_object().unwrap();
     let undescribed = [
@@ -154,7 +154,7 @@ fn fits(template: &str, path: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_description_has_no_loose_ends() {
+async fn every_reference_in_the_api_description_resolves() {
     let document = get_json(&format!("{}/api/v1/openapi.json", shared_demo())).await;
     let mut references = Vec::new();
     collect_references(&document, &mut references);
@@ -177,7 +177,7 @@ fn collect_references(value: &Value, into: &mut Vec<String>) {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_problem_with_a_code() {
+async fn an_unknown_address_is_a_problem_with_a_code() {
     let server = shared_demo();
     for (path, status, code) in [
         ("/nowhere", 404, "not_found"),
@@ -212,7 +212,7 @@ async fn what_is_not_there_is_a_problem_with_a_code() {
 }
 
 #[tokio::test]
-async fn a_channel_that_is_none_is_told_what_it_lacks() {
+async fn an_invalid_channel_is_refused_with_the_expected_form() {
     let server = shared_demo();
     for (address, said) in [
         ("/api/v1/state", "?channel=feed/city"),
@@ -227,7 +227,7 @@ async fn a_channel_that_is_none_is_told_what_it_lacks() {
 }
 
 #[tokio::test]
-async fn a_public_address_is_only_read() {
+async fn public_addresses_refuse_post() {
     for path in ["/api/v1/feeds", "/proxy/city", "/gtfs/city.zip", "/", "/map"] {
         let url = format!("{}{path}", shared_demo());
         let response = send(reqwest::Method::POST, &url, &[]).await;
@@ -237,7 +237,7 @@ async fn a_public_address_is_only_read() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_no_text_is_refused() {
+async fn an_address_with_invalid_utf_8_is_refused() {
     for path in ["/proxy/%FF", "/feeds/%C3", "/api/v1/stops/city/%80/departures", "/%FE"] {
         let url = format!("{}{path}", shared_demo());
         assert_problem(400, "invalid_utf8", problem(&url).await);
@@ -245,7 +245,7 @@ async fn an_address_that_is_no_text_is_refused() {
 }
 
 #[tokio::test]
-async fn people_get_a_page_where_nothing_is() {
+async fn browsers_receive_a_page_for_an_unknown_address() {
     let url = format!("{}/nowhere", shared_demo());
     let response = get_with(&url, &[("accept", "text/html,application/xhtml+xml")]).await;
     assert_eq!(response.status(), 404);
@@ -253,13 +253,13 @@ async fn people_get_a_page_where_nothing_is() {
 }
 
 #[tokio::test]
-async fn an_endless_address_is_refused() {
+async fn an_overlong_address_is_refused() {
     let url = format!("{}/api/v1/stops?q={}", shared_demo(), "x".repeat(20_000));
     assert_problem(414, "uri_too_long", problem(&url).await);
 }
 
 #[tokio::test]
-async fn the_catalog_is_found_filtered_and_paged() {
+async fn the_feed_list_is_searched_filtered_and_paged() {
     let server = shared_demo();
     let ids = async |query: &str| -> Vec<String> {
         let list = get_json(&format!("{server}/api/v1/feeds{query}")).await;
@@ -280,7 +280,7 @@ async fn the_catalog_is_found_filtered_and_paged() {
 }
 
 #[tokio::test]
-async fn a_feed_says_how_it_is() {
+async fn a_feed_has_its_metadata_and_state() {
     let feed = get_json(&format!("{}/api/v1/feeds/city-vehicles", shared_demo())).await;
     for name in [
         "id",
@@ -314,7 +314,7 @@ async fn a_feed_says_how_it_is() {
 }
 
 #[tokio::test]
-async fn a_stop_is_found_by_name_and_place_and_has_departures() {
+async fn stops_are_found_by_name_and_place_and_have_departures() {
     let server = shared_demo();
     let list = get_json(&format!("{server}/api/v1/stops?limit=500")).await;
     let stops = list["items"].as_array().unwrap();
@@ -361,7 +361,7 @@ async fn a_stop_is_found_by_name_and_place_and_has_departures() {
 }
 
 #[tokio::test]
-async fn vehicles_are_found_in_a_box() {
+async fn vehicles_are_found_by_bounding_box() {
     let server = shared_demo();
     let all = get_json(&format!("{server}/api/v1/vehicles")).await;
     let all = all["items"].as_array().unwrap().clone();

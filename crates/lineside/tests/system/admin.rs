@@ -24,7 +24,7 @@ async fn server(more: &str) -> (RunningServer, String) {
 }
 
 #[tokio::test]
-async fn only_who_shows_the_token_is_let_through() {
+async fn only_the_admin_token_grants_access() {
     let (_running, server) = server("").await;
     let url = format!("{server}{SESSION}");
     assert_problem(401, "not_admin", problem(&url).await);
@@ -72,7 +72,7 @@ async fn a_browser_logs_in_and_out() {
 }
 
 #[tokio::test]
-async fn pages_of_other_origins_can_use_no_session() {
+async fn pages_of_other_origins_cannot_use_a_session() {
     let (_running, server) = server("").await;
     let host = server.trim_start_matches("http://").to_owned();
     let cookie = cookie(&log_in(&server, TOKEN, "/", &[]).await);
@@ -112,7 +112,7 @@ async fn pages_of_other_origins_can_use_no_session() {
 }
 
 #[tokio::test]
-async fn login_leads_to_no_other_server() {
+async fn a_login_never_redirects_to_another_server() {
     let (_running, server) = server("").await;
     for next in ["https://example.org/", "//example.org", "/\\example.org", "/%2e//example.org"] {
         let entered = log_in(&server, TOKEN, next, &[]).await;
@@ -125,7 +125,7 @@ async fn login_leads_to_no_other_server() {
 }
 
 #[tokio::test]
-async fn who_guesses_has_to_wait_and_others_do_not() {
+async fn an_address_that_guesses_tokens_is_blocked_and_others_are_not() {
     let (_running, server) = server("trusted_proxies = [\"127.0.0.1\"]").await;
     let url = format!("{server}{SESSION}");
     let guesser = ("x-forwarded-for", "192.0.2.1");
@@ -151,7 +151,7 @@ async fn who_guesses_has_to_wait_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn a_session_begun_over_tls_stays_on_tls() {
+async fn a_session_begun_over_tls_has_a_secure_cookie() {
     let (_running, server) = server("trusted_proxies = [\"127.0.0.1\"]").await;
     let entered = log_in(&server, TOKEN, "/", &[("x-forwarded-proto", "https")]).await;
     assert!(header(&entered, "set-cookie").contains("; Secure"));
@@ -160,7 +160,7 @@ async fn a_session_begun_over_tls_stays_on_tls() {
 }
 
 #[tokio::test]
-async fn without_a_token_the_start_prints_a_link_that_logs_in() {
+async fn without_a_configured_token_the_start_prints_a_login_link() {
     let arguments = ["serve", "--feed", "nothing.pb", "--config"];
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");

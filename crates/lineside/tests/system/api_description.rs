@@ -36,7 +36,7 @@ async fn description() -> Value {
 }
 
 #[tokio::test]
-async fn operation_ids_are_unique_and_can_be_names_in_programs() {
+async fn operation_ids_are_unique_and_valid_identifiers() {
     let document = description().await;
     let mut known = BTreeSet::new();
     for operation in operations(&document) {
@@ -47,7 +47,7 @@ async fn operation_ids_are_unique_and_can_be_names_in_programs() {
 }
 
 #[tokio::test]
-async fn parameters_are_those_of_the_path_and_have_types_and_bounds() {
+async fn parameters_match_the_path_and_have_types_and_bounds() {
     let document = description().await;
     for operation in operations(&document) {
         let mut in_path: Vec<&str> = Vec::new();

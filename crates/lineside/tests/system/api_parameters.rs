@@ -46,7 +46,7 @@ async fn check_refused(url: &str, code: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_address_that_is_read_refuses_a_parameter_that_it_does_not_have() {
+async fn every_get_operation_refuses_an_unknown_parameter() {
     let server = shared_demo();
     let document = get_json(&format!("{server}/api/v1/openapi.json")).await;
     let operations = read_operations(&document);
@@ -58,7 +58,7 @@ async fn every_address_that_is_read_refuses_a_parameter_that_it_does_not_have() 
 }
 
 #[tokio::test]
-async fn every_method_refuses_a_parameter_that_it_does_not_have_before_it_does_anything() {
+async fn every_method_refuses_an_unknown_parameter_without_any_effect() {
     let server = shared_demo();
     let document = get_json(&format!("{server}/api/v1/openapi.json")).await;
     let mut tried = 0;
@@ -75,7 +75,7 @@ async fn every_method_refuses_a_parameter_that_it_does_not_have_before_it_does_a
 }
 
 #[tokio::test]
-async fn pictures_and_what_scripts_fetch_refuse_too() {
+async fn images_and_script_requests_refuse_unknown_parameters() {
     let server = shared_demo();
     for path in [
         "/delays/city/badge.svg?rute=1",
@@ -93,7 +93,7 @@ async fn pictures_and_what_scripts_fetch_refuse_too() {
 }
 
 #[tokio::test]
-async fn a_page_refuses_a_parameter_with_a_page_that_leads_on() {
+async fn a_page_refuses_a_parameter_with_links_to_corrected_addresses() {
     let server = shared_demo();
     let url = format!("{server}/delays/city?rute=R1&utm_source=mail");
     let reply = get_with(&url, &[("accept", "text/html")]).await;
@@ -129,7 +129,7 @@ fn queried(page: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn pages_link_only_to_addresses_with_parameters_that_exist() {
+async fn pages_link_only_to_addresses_with_known_parameters() {
     let server = shared_demo();
     let (mut seen, mut waiting) = (BTreeSet::new(), vec!["/".to_owned()]);
     let stops = get_json(&format!("{server}/api/v1/stops?limit=1")).await;
@@ -164,7 +164,7 @@ async fn pages_link_only_to_addresses_with_parameters_that_exist() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_parameter_that_may_be_meant() {
+async fn a_refusal_suggests_the_nearest_parameter() {
     let server = shared_demo();
     for (path, meant) in [
         ("/api/v1/stops?lat=54.7&lon=2.08&limit=12", "`near`"),
@@ -178,7 +178,7 @@ async fn a_refusal_names_the_parameter_that_may_be_meant() {
 }
 
 #[tokio::test]
-async fn a_value_is_taken_once() {
+async fn a_repeated_parameter_is_refused() {
     let server = shared_demo();
     for path in ["/api/v1/stops?limit=&limit=x", "/api/v1/feeds?q=a&q=b", "/api/v1/stops?limit=0"] {
         check_refused(&format!("{server}{path}"), "bad_parameter").await;
@@ -186,7 +186,7 @@ async fn a_value_is_taken_once() {
 }
 
 #[tokio::test]
-async fn what_the_description_does_not_allow_is_refused() {
+async fn values_outside_the_described_bounds_are_refused() {
     let server = shared_demo();
     let document = get_json(&format!("{server}/api/v1/openapi.json")).await;
     let mut tried = 0;
@@ -211,7 +211,7 @@ async fn what_the_description_does_not_allow_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_may_be_asked_for_past_caches() {
+async fn files_accept_a_cache_busting_parameter() {
     let server = shared_demo();
     for path in [
         "/proxy/city-vehicles",

@@ -19,7 +19,7 @@ fn ends(strip: &Value) -> [&str; 2] {
 }
 
 #[tokio::test]
-async fn an_outage_shows_on_whose_side_it_was() {
+async fn an_outage_of_the_source_is_distinct_from_one_of_serving() {
     // Not faster: on a slow machine a timeout would also fail the healthy feed.
     let server = demo(1.0, &["city-vehicles:500@0s+86400s"]).await;
     let of = |feed: &str| format!("{}/api/v1/feeds/{feed}/availability", server.url());
@@ -68,7 +68,7 @@ async fn an_outage_shows_on_whose_side_it_was() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_outlives_a_kill_and_shows_it() {
+async fn the_availability_history_survives_a_kill_and_shows_the_gap() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("lineside.toml");
     let text = "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
@@ -96,7 +96,7 @@ async fn what_is_remembered_outlives_a_kill_and_shows_it() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_stops_neither_polling_nor_serving() {
+async fn a_damaged_database_prevents_neither_polling_nor_serving() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();

@@ -37,7 +37,7 @@ fn row<'a>(page: &'a str, trip: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_board_says_what_is_other_than_in_the_timetable() {
+async fn a_board_shows_deviations_from_the_timetable() {
     let town = town().await;
     let page = town.page("/stops/town/S").await;
     let late = row(&page, "a1");
@@ -54,7 +54,7 @@ async fn a_board_says_what_is_other_than_in_the_timetable() {
 }
 
 #[tokio::test]
-async fn alerts_are_in_the_language_that_the_reader_likes_best() {
+async fn alerts_are_shown_in_the_preferred_language_of_the_reader() {
     let town = town().await;
     let told = async |accept: &str, path: &str| {
         let reply = get_with(&town.url(path), &[("accept-language", accept)]).await;
@@ -72,7 +72,7 @@ async fn alerts_are_in_the_language_that_the_reader_likes_best() {
 }
 
 #[tokio::test]
-async fn alerts_about_all_lines_of_an_agency_or_a_kind_are_told_where_one_calls() {
+async fn alerts_of_an_agency_or_mode_are_shown_at_stops_of_its_lines() {
     let about = |agency: Option<&str>, route_type: Option<i32>, text: &str| {
         let mut entity = alert(None, None, &[("en", text)]);
         text.clone_into(&mut entity.id);
@@ -109,7 +109,7 @@ async fn alerts_about_all_lines_of_an_agency_or_a_kind_are_told_where_one_calls(
 }
 
 #[tokio::test]
-async fn a_rare_line_is_shown_however_many_departures_come_before() {
+async fn a_rare_line_is_shown_despite_many_earlier_departures() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let lines = Lines::write(&schedule);
@@ -143,7 +143,7 @@ async fn a_rare_line_is_shown_however_many_departures_come_before() {
 }
 
 #[tokio::test]
-async fn a_board_shows_the_lines_and_the_number_that_are_asked_for() {
+async fn a_board_shows_the_requested_lines_and_number_of_departures() {
     let town = town().await;
     let rows = |page: &str| {
         page.matches("<tr class=").count() + page.matches("<tr role=\"row\" data").count()
@@ -176,7 +176,7 @@ async fn stale_times_are_marked() {
 }
 
 #[tokio::test]
-async fn a_vehicle_whose_feed_says_no_direction_stands_in_the_one_of_its_trip() {
+async fn a_vehicle_without_a_direction_is_shown_in_that_of_its_trip() {
     let town = Town::begin(["", ""], |lines| {
         message(now(), vec![lines.vehicle("b0", "There"), lines.vehicle("b1", "Back")])
     })
@@ -198,7 +198,7 @@ async fn a_vehicle_whose_feed_says_no_direction_stands_in_the_one_of_its_trip() 
 }
 
 #[tokio::test]
-async fn a_line_has_its_stops_in_order_and_its_vehicles_between_them() {
+async fn a_line_page_shows_vehicles_between_its_ordered_stops() {
     let town = town().await;
     let page = town.page("/routes/town/A").await;
     let places: Vec<usize> =
@@ -214,7 +214,7 @@ async fn a_line_has_its_stops_in_order_and_its_vehicles_between_them() {
 }
 
 #[tokio::test]
-async fn a_line_of_many_branches_shows_the_usual_way_and_says_that_there_are_others() {
+async fn a_line_with_branches_shows_the_usual_route_and_mentions_others() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     Lines::write(&schedule);
@@ -259,7 +259,7 @@ async fn a_line_of_many_branches_shows_the_usual_way_and_says_that_there_are_oth
 }
 
 #[tokio::test]
-async fn a_trip_of_which_only_times_are_known_stands_where_it_should_be_and_is_marked() {
+async fn a_trip_without_a_vehicle_is_shown_at_its_estimated_place() {
     let says = |lines: Lines| {
         message(now(), vec![lines.behind("a0", 60), lines.behind("a1", 0), lines.cancelled("b0")])
     };

@@ -81,7 +81,7 @@ impl Server {
 }
 
 #[tokio::test]
-async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
+async fn adding_changing_and_removing_a_feed_can_each_be_undone() {
     let folder = tempfile::tempdir().unwrap();
     let producer = producer().await;
     configure(folder.path(), &producer, true);
@@ -149,7 +149,7 @@ async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
 }
 
 #[tokio::test]
-async fn what_was_answered_is_there_after_the_process_is_killed() {
+async fn confirmed_changes_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let producer = producer().await;
     configure(folder.path(), &producer, true);
@@ -177,7 +177,7 @@ async fn what_was_answered_is_there_after_the_process_is_killed() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_by_key_and_changes_nothing() {
+async fn invalid_changes_are_refused_by_key_without_any_effect() {
     let folder = tempfile::tempdir().unwrap();
     let producer = producer().await;
     configure(folder.path(), &producer, false);
@@ -220,7 +220,7 @@ async fn what_is_wrong_is_told_by_key_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_old_edit_is_undone_and_later_ones_of_other_keys_stay() {
+async fn undoing_an_old_edit_preserves_later_edits_of_other_keys() {
     let folder = tempfile::tempdir().unwrap();
     let producer = producer().await;
     configure(folder.path(), &producer, true);
@@ -261,7 +261,7 @@ async fn an_old_edit_is_undone_and_later_ones_of_other_keys_stay() {
 }
 
 #[tokio::test]
-async fn a_misspelt_dry_run_applies_nothing() {
+async fn a_misspelled_dry_run_applies_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let producer = producer().await;
     configure(folder.path(), &producer, false);
@@ -288,7 +288,7 @@ async fn a_misspelt_dry_run_applies_nothing() {
 }
 
 #[tokio::test]
-async fn all_faults_of_a_new_feed_are_reported_at_once() {
+async fn all_errors_of_a_new_feed_are_reported_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let producer = producer().await;
     configure(folder.path(), &producer, false);

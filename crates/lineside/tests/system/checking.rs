@@ -87,7 +87,7 @@ fn folder() -> tempfile::TempDir {
 pub(crate) const DAY: &str = "2026-06-15";
 
 #[test]
-fn what_is_wrong_is_told_the_worst_first_and_ends_with_one() {
+fn findings_are_ordered_by_severity_and_exit_with_1() {
     let folder = folder();
     let (code, out, error) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
     assert_eq!(code, Some(1), "{out}{error}");
@@ -100,7 +100,7 @@ fn what_is_wrong_is_told_the_worst_first_and_ends_with_one() {
 }
 
 #[test]
-fn what_counts_as_a_failure_is_said() {
+fn options_and_settings_control_what_counts_as_a_failure() {
     let folder = folder();
     fs::write(folder.path().join("check.toml"), "fail_on = \"never\"\n").unwrap();
     let ignored = "--ignore=foreign_key_violation,unknown_file";
@@ -125,7 +125,7 @@ fn what_counts_as_a_failure_is_said() {
 }
 
 #[test]
-fn a_code_that_no_report_has_is_refused_with_the_one_that_may_be_meant() {
+fn an_unknown_code_is_refused_with_the_nearest_one() {
     let folder = folder();
     fs::write(folder.path().join("check.toml"), "ignore = [\"forein_key_violation\"]\n").unwrap();
     let cases: [(&[&str], &str, &str); 3] = [
@@ -145,7 +145,7 @@ fn a_code_that_no_report_has_is_refused_with_the_one_that_may_be_meant() {
 }
 
 #[test]
-fn json_has_the_shape_of_the_references_report() {
+fn json_reports_have_the_structure_of_the_canonical_validator() {
     let folder = folder();
     let arguments = ["check", "gtfs.zip", "--date", DAY, "--format", "json", "--output", "report"];
     let (_, out, _) = run(folder.path(), &arguments);
@@ -176,7 +176,7 @@ pub(crate) const ASTRAY: &str =
     "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\nH1,59.95,10.8,1\nH1,59.96,10.82,2\n";
 
 #[test]
-fn a_page_has_a_map_of_what_is_about_places_whatever_it_is() {
+fn the_html_report_has_a_map_of_findings_in_every_format() {
     let folder = folder();
     fs::write(folder.path().join("astray.zip"), zip_with("shapes.txt", ASTRAY)).unwrap();
     let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},"entity":[
@@ -217,7 +217,7 @@ fn a_page_has_a_map_of_what_is_about_places_whatever_it_is() {
 }
 
 #[test]
-fn standard_input_is_read_and_what_is_no_feed_is_refused() {
+fn standard_input_is_checked_and_an_unknown_format_is_refused() {
     let mut child = lineside(&["check", "-", "--date", DAY, "--ignore", "foreign_key_violation"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -237,7 +237,7 @@ fn standard_input_is_read_and_what_is_no_feed_is_refused() {
 }
 
 #[test]
-fn real_time_is_told_by_what_cannot_be_read() {
+fn realtime_messages_are_checked_with_and_without_a_schedule() {
     let folder = tempfile::tempdir().unwrap();
     let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","incrementality":"FULL_DATASET","timestamp":"1781500000"},
         "entity":[{"id":"1","vehicle":{"vehicle":{"id":"V"}}}]}"#;
@@ -275,7 +275,7 @@ fn real_time_is_told_by_what_cannot_be_read() {
 }
 
 #[test]
-fn what_a_schedule_gets_wrong_for_real_time_is_told_with_the_message() {
+fn schedule_errors_for_realtime_are_reported_with_the_message() {
     let folder = tempfile::tempdir().unwrap();
     let stops = "stop_id,stop_name,stop_lat,stop_lon,location_type\n\
                  S1,Harbour Square,59.9,10.7,1\nS2,City Hall,59.91,10.72,\n";
@@ -289,7 +289,7 @@ fn what_a_schedule_gets_wrong_for_real_time_is_told_with_the_message() {
 }
 
 #[test]
-fn a_files_name_begins_no_line_of_a_builds_log() {
+fn file_names_inside_a_feed_are_escaped_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let named = [&FILES[..], &[("a\n::error::owned\u{1b}[2Jx.txt", "b\n1\n")]].concat();
     fs::write(folder.path().join("gtfs.zip"), zip_of(&named)).unwrap();
@@ -326,7 +326,7 @@ pub(crate) fn system(folder: &Path) {
 }
 
 #[test]
-fn a_system_of_bikes_is_checked_by_its_folder_its_discovery_file_or_one_file() {
+fn gbfs_is_checked_from_a_folder_a_discovery_file_or_one_file() {
     let folder = tempfile::tempdir().unwrap();
     system(folder.path());
     let ignored = ["--ignore", "outdated_file"];
@@ -355,7 +355,7 @@ fn a_system_of_bikes_is_checked_by_its_folder_its_discovery_file_or_one_file() {
 }
 
 #[test]
-fn each_language_of_a_system_is_looked_at_and_what_the_folder_lacks_is_told() {
+fn gbfs_is_checked_in_each_language_and_missing_files_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     system(folder.path());
     let own = ["system_information", "station_information", "station_status", "system_regions"];
@@ -388,7 +388,7 @@ fn each_language_of_a_system_is_looked_at_and_what_the_folder_lacks_is_told() {
 }
 
 #[test]
-fn the_languages_of_a_folder_are_found_as_they_are_listed() {
+fn gbfs_languages_of_a_folder_are_found_as_listed() {
     let plain = tempfile::tempdir().unwrap();
     system(plain.path());
     let own = ["system_information", "station_information", "station_status", "system_regions"];
@@ -438,7 +438,7 @@ fn the_languages_of_a_folder_are_found_as_they_are_listed() {
 }
 
 #[test]
-fn vehicles_that_keep_their_id_are_told_by_the_system_before() {
+fn unrotated_vehicle_ids_are_found_by_the_previous_system() {
     let folder = tempfile::tempdir().unwrap();
     let bikes = |name: &str, lat: f64| {
         let text = format!(
@@ -465,7 +465,7 @@ fn vehicles_that_keep_their_id_are_told_by_the_system_before() {
 }
 
 #[test]
-fn siri_and_netex_are_told_by_rules() {
+fn siri_and_netex_are_checked_by_rules() {
     let folder = tempfile::tempdir().unwrap();
     let siri = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><ServiceDelivery>
         <VehicleMonitoringDelivery version="2.0"><ResponseTimestamp>2026-01-01T08:00:00Z</ResponseTimestamp>

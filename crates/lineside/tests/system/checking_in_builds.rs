@@ -13,7 +13,7 @@ use crate::support::timetable::message;
 /// A truncated or missing report is not a success.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_report_that_cannot_be_written_to_standard_output_ends_with_three() {
+fn a_failed_write_to_standard_output_exits_with_3() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     for format in ["text", "json", "html"] {
@@ -38,7 +38,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn where_there_is_no_report_the_folder_says_why_and_has_nothing_of_an_earlier_one() {
+fn a_failed_check_replaces_the_earlier_report_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("gtfs.zip"), zip()).unwrap();
@@ -61,7 +61,7 @@ fn where_there_is_no_report_the_folder_says_why_and_has_nothing_of_an_earlier_on
 }
 
 #[test]
-fn what_somebody_else_wrote_stays_in_the_folder() {
+fn foreign_files_in_the_output_folder_are_preserved() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("own")).unwrap();
@@ -85,7 +85,7 @@ fn what_somebody_else_wrote_stays_in_the_folder() {
 }
 
 #[test]
-fn a_report_is_written_whole_or_not_at_all() {
+fn a_report_is_written_completely_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("gtfs.zip"), zip()).unwrap();
@@ -104,7 +104,7 @@ fn a_report_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn where_a_file_of_the_report_cannot_be_put_in_its_place_none_is() {
+fn if_one_report_file_cannot_be_placed_none_is() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("gtfs.zip"), zip()).unwrap();
@@ -123,7 +123,7 @@ fn where_a_file_of_the_report_cannot_be_put_in_its_place_none_is() {
 
 /// A build publishes its report and its log.
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_in_an_address_stand_in_no_report_and_no_log() {
+async fn secrets_in_an_address_appear_in_no_report_or_log() {
     let site = Site::default();
     let message = r#"{"header":{"gtfs_realtime_version":"2.0","timestamp":1781500000},"entity":[
         {"id":"1","vehicle":{"vehicle":{"id":"V1"},"position":{"latitude":0.2,"longitude":0.2}}}]}"#;
@@ -172,7 +172,7 @@ async fn keys_in_an_address_stand_in_no_report_and_no_log() {
 
 /// A line that begins like this is a command to the build system.
 #[test]
-fn a_name_begins_no_line_of_a_log() {
+fn input_names_are_escaped_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let name = "no\n::error::x\u{1b}[2J";
@@ -199,7 +199,7 @@ fn a_name_begins_no_line_of_a_log() {
 }
 
 #[test]
-fn what_the_reports_json_has_no_place_for_stands_on_standard_error() {
+fn notes_outside_the_json_report_go_to_standard_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let check = |more: &[&str]| {
@@ -214,7 +214,7 @@ fn what_the_reports_json_has_no_place_for_stands_on_standard_error() {
 }
 
 #[test]
-fn what_is_for_schedules_is_told_to_change_nothing_elsewhere() {
+fn options_for_schedules_warn_about_having_no_effect_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("message.pb"), message(1_700_000_000, Vec::new())).unwrap();
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
@@ -233,7 +233,7 @@ fn what_is_for_schedules_is_told_to_change_nothing_elsewhere() {
 }
 
 #[test]
-fn a_schedule_is_one_whatever_lies_beside_its_tables() {
+fn a_folder_with_gtfs_tables_is_a_schedule_despite_other_files() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in FILES {
         fs::write(folder.path().join(name), text).unwrap();
@@ -251,7 +251,7 @@ fn a_schedule_is_one_whatever_lies_beside_its_tables() {
 }
 
 #[test]
-fn a_file_that_is_no_publication_is_told_and_judged_by_no_rule() {
+fn a_file_that_is_not_a_netex_publication_is_reported_and_not_checked() {
     let folder = tempfile::tempdir().unwrap();
     let netex = r#"<PublicationDelivery xmlns="http://www.netex.org.uk/netex" version="1.1">
         <dataObjects/></PublicationDelivery>"#;

@@ -16,7 +16,7 @@ fn with(name: &str, text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn rows_that_were_left_out_are_told_with_the_rules_that_had_nothing_to_look_at() {
+fn skipped_rows_are_reported_with_the_rules_that_could_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let routes = "route_id,agency_id,route_short_name,route_long_name,route_type,route_color\n\
                   R1,A1,1,Harbour to Hall,3,00FF00\nR2,A1,2,Hall to Harbour,3,ZZZZZZ\n";
@@ -41,7 +41,7 @@ fn rows_that_were_left_out_are_told_with_the_rules_that_had_nothing_to_look_at()
 }
 
 #[test]
-fn a_schedule_in_utf_16_is_told_to_be_saved_otherwise() {
+fn a_schedule_in_utf_16_is_reported_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, text) in FILES {
@@ -59,7 +59,7 @@ fn a_schedule_in_utf_16_is_told_to_be_saved_otherwise() {
 }
 
 #[test]
-fn zones_that_no_rule_saw_are_told() {
+fn unreadable_zones_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let zones = [&FILES[..], &[("locations.geojson", "zone")]].concat();
     fs::write(folder.path().join("gtfs.zip"), zip_of(&zones)).unwrap();
@@ -70,7 +70,7 @@ fn zones_that_no_rule_saw_are_told() {
 }
 
 #[test]
-fn a_folder_is_told_for_what_it_is() {
+fn an_unsupported_folder_is_described_by_its_contents() {
     let folder = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 3] = [
         (&[], "no GBFS file such as gbfs.json: it is empty"),
@@ -112,7 +112,7 @@ fn cannot_be_checked(folder: &Path, name: &str, body: &[u8], told: &str) {
 }
 
 #[test]
-fn a_zip_that_cannot_be_looked_into_is_told_with_what_to_do() {
+fn an_unreadable_zip_is_reported_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let inner = String::from_utf8_lossy(&zip()).into_owned();
     let cases = [
@@ -129,7 +129,7 @@ fn a_zip_that_cannot_be_looked_into_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_command_that_makes_no_sense_ends_with_two_before_anything_is_looked_at() {
+fn a_contradictory_command_exits_with_2_before_any_check() {
     let folder = tempfile::tempdir().unwrap();
     let siri = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><ServiceDelivery>
         <VehicleMonitoringDelivery version="2.0"/></ServiceDelivery></Siri>"#;
@@ -156,7 +156,7 @@ fn a_command_that_makes_no_sense_ends_with_two_before_anything_is_looked_at() {
 }
 
 #[test]
-fn what_is_no_feed_is_told_for_what_it_is() {
+fn an_unsupported_file_is_described_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(&zip()).unwrap();
@@ -172,7 +172,7 @@ fn what_is_no_feed_is_told_for_what_it_is() {
 }
 
 #[test]
-fn a_bomb_of_rows_is_refused_before_it_is_read() {
+fn a_zip_bomb_is_refused_without_being_unpacked() {
     let folder = tempfile::tempdir().unwrap();
     let rows = |n: usize| with("stops.txt", &format!("stop_id,stop_name\n{}", "S1,A\n".repeat(n)));
     let told = "bomb.zip: stops.txt: its decompressed size far exceeds its compressed size";
@@ -206,7 +206,7 @@ fn a_bomb_of_rows_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn days_over_many_years_take_no_more_memory_than_is_allowed() {
+fn service_days_over_many_years_stay_within_the_memory_limit() {
     let folder = tempfile::tempdir().unwrap();
     let journey = |n: u32| {
         format!(
@@ -232,7 +232,7 @@ fn days_over_many_years_take_no_more_memory_than_is_allowed() {
 }
 
 #[test]
-fn what_is_ignored_leaves_a_trace_and_nothing_is_ignored_by_an_empty_list() {
+fn ignored_codes_are_mentioned_and_an_empty_list_ignores_none() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let check =
@@ -249,7 +249,7 @@ fn what_is_ignored_leaves_a_trace_and_nothing_is_ignored_by_an_empty_list() {
 }
 
 #[test]
-fn the_files_of_a_publication_are_looked_at_beside_one_that_is_cut_off() {
+fn netex_files_are_checked_despite_a_truncated_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = |inside: &str| {
         format!(

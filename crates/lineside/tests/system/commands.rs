@@ -74,7 +74,7 @@ fn repository() -> String {
 }
 
 #[test]
-fn help_names_every_command_and_option_of_the_contract() {
+fn help_lists_every_documented_command_and_option() {
     let help = check(&["--help"], 0);
     for word in ["demo", "serve", "check", "convert", "watch", "load", "profile"] {
         assert!(help.contains(word), "{word}: {help}");
@@ -111,7 +111,7 @@ fn help_names_every_command_and_option_of_the_contract() {
 }
 
 #[test]
-fn wrong_usage_ends_with_two() {
+fn wrong_usage_exits_with_2() {
     for arguments in [
         &["fly"] as &[&str],
         &["serve", "--fed", "x"],
@@ -137,7 +137,7 @@ fn wrong_usage_ends_with_two() {
 }
 
 #[test]
-fn a_file_is_converted_with_a_report_of_what_that_loses() {
+fn a_file_is_converted_with_a_report_of_the_losses() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let siri = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
@@ -174,7 +174,7 @@ const PUBLICATION: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/
     </GeneralFrame></dataObjects></PublicationDelivery>";
 
 #[test]
-fn a_schedule_is_converted_wherever_it_lies() {
+fn a_schedule_is_converted_from_a_file_a_folder_or_standard_input() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("town.xml"), PUBLICATION).unwrap();
@@ -199,7 +199,7 @@ fn a_schedule_is_converted_wherever_it_lies() {
 }
 
 #[test]
-fn what_cannot_be_converted_leaves_what_was_there() {
+fn a_failed_conversion_preserves_the_existing_output() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("town.xml"), &PUBLICATION[..PUBLICATION.len() - 30]).unwrap();
@@ -224,7 +224,7 @@ fn only_schedules_may_be_large() {
 }
 
 #[tokio::test]
-async fn what_lies_elsewhere_is_brought_to_the_disk() {
+async fn a_url_is_downloaded_and_converted() {
     let site = Site::default();
     site.put("/town.xml", PUBLICATION);
     let url = format!("{}/town.xml", site.start().await);
@@ -238,7 +238,7 @@ async fn what_lies_elsewhere_is_brought_to_the_disk() {
 }
 
 #[test]
-fn the_example_configuration_is_fine() {
+fn the_example_configuration_is_valid() {
     let example = format!("{}/lineside.example.toml", repository());
     let said = check(&["serve", "--config", &example, "--check"], 0);
     assert!(said.contains("is valid: 4 feeds"), "{said}");
@@ -265,7 +265,7 @@ fn the_example_shows_every_key() {
 }
 
 #[test]
-fn a_bad_configuration_names_file_line_key_and_what_is_expected() {
+fn a_configuration_error_names_file_line_key_and_expected_value() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");
     let name = file.to_str().unwrap();
@@ -302,7 +302,7 @@ fn a_bad_configuration_names_file_line_key_and_what_is_expected() {
 }
 
 #[test]
-fn several_bad_values_are_told_in_the_order_of_the_file() {
+fn several_invalid_values_are_reported_in_file_order() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");
     let name = file.to_str().unwrap();
@@ -339,7 +339,7 @@ fn a_configuration_in_another_encoding_names_its_line() {
 }
 
 #[test]
-fn a_file_that_is_not_there_yet_is_a_warning() {
+fn a_missing_feed_file_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let absent = folder.path().join("absent.pb");
     let feed = format!("a={}", absent.display());
@@ -356,7 +356,7 @@ fn a_file_that_is_not_there_yet_is_a_warning() {
 }
 
 #[test]
-fn a_number_out_of_range_is_answered_with_the_range() {
+fn a_number_out_of_range_is_refused_with_the_range() {
     for (option, range) in [("--speed", "from 0.1 to 60"), ("--vehicles", "from 1 to")] {
         let said = check(&["demo", option, "-3"], 2);
         assert!(said.contains(range), "{said}");
@@ -384,7 +384,7 @@ async fn a_secret_is_never_printed() {
 }
 
 #[test]
-fn a_second_server_cannot_have_the_same_data_folder() {
+fn a_second_server_cannot_use_the_same_data_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
     let arguments = ["demo", "--port", "0", "--vehicles", "10", "--data-dir", data];
@@ -403,7 +403,7 @@ fn an_address_in_use_is_named() {
 }
 
 #[test]
-fn a_server_says_where_it_is_and_what_to_try() {
+fn the_greeting_has_the_address_and_commands_to_try() {
     let server = ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
     for word in
         ["/map", "curl -N", "/events?channel=feed/city", "lineside watch", "/demo/faults", "Ctrl-C"]
@@ -436,7 +436,7 @@ async fn watch_shows_the_state_and_then_the_changes() {
 }
 
 #[test]
-fn watch_says_what_is_wrong_and_ends_by_the_kind_of_it() {
+fn watch_explains_errors_and_exits_with_their_code() {
     let server = shared_demo();
     assert!(check(&["watch", &server, "nonsense"], 2).contains("nonsense"));
     assert!(check(&["watch", &server, "feed/nothing"], 3).contains("feed/nothing"));
@@ -461,7 +461,7 @@ async fn leading_to(server: Arc<Mutex<String>>) -> String {
 }
 
 #[tokio::test]
-async fn watch_takes_up_a_broken_connection() {
+async fn watch_resumes_a_broken_connection() {
     let start = || ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
     let (first, second) = (start(), start());
     let place = Arc::new(Mutex::new(first.url.clone()));

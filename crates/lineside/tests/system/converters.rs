@@ -85,7 +85,7 @@ async fn until_body(url: &str, expect: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_stay() {
+async fn a_converted_feed_is_served_and_keeps_its_last_good_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     Lines::write(&place.join("tables"));
@@ -161,7 +161,7 @@ async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_st
 }
 
 #[tokio::test]
-async fn a_program_that_never_ends_holds_up_nobody() {
+async fn a_hanging_converter_blocks_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     Lines::write(&place.join("tables"));
@@ -213,7 +213,7 @@ async fn a_program_that_never_ends_holds_up_nobody() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_of_by_file_and_key() {
+fn a_missing_program_is_reported_by_file_and_key() {
     let folder = tempfile::tempdir().unwrap();
     let missing = SCHEDULE.replace("\"sh\"", "\"./unpack\"");
     let config = configure(folder.path(), &missing);

@@ -111,7 +111,7 @@ fn hidden<'a>(page: &'a str, name: &str) -> Option<&'a str> {
 }
 
 #[tokio::test]
-async fn only_an_admin_changes_a_feed_and_only_from_our_pages() {
+async fn feeds_are_changed_by_admins_and_from_own_pages_only() {
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path(), &producer().await);
     let browser = Browser::start(folder.path()).await;
@@ -152,7 +152,7 @@ async fn only_an_admin_changes_a_feed_and_only_from_our_pages() {
 }
 
 #[tokio::test]
-async fn a_change_is_tried_applied_and_taken_back() {
+async fn a_change_is_previewed_applied_and_undone() {
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path(), &producer().await);
     let browser = Browser::start(folder.path()).await;
@@ -310,7 +310,7 @@ async fn a_feed_is_added_paused_and_removed() {
 }
 
 #[tokio::test]
-async fn who_only_looks_is_shown_no_buttons() {
+async fn visitors_of_a_public_dashboard_see_no_buttons() {
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path(), &producer().await);
     let file = folder.path().join("lineside.toml");

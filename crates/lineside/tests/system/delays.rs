@@ -34,7 +34,7 @@ fn has_trips(found: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn late_and_cancelled_trips_are_counted_and_early_ones_are_not_late() {
+async fn late_and_cancelled_trips_are_counted_without_early_ones() {
     let town = Town::begin(["", ""], morning).await;
     for id in ["town", "town-trips"] {
         let url = town.url(&format!("/api/v1/feeds/{id}/delays"));
@@ -65,7 +65,7 @@ async fn late_and_cancelled_trips_are_counted_and_early_ones_are_not_late() {
 }
 
 #[tokio::test]
-async fn the_operator_says_from_when_on_a_trip_is_late() {
+async fn the_operator_configures_the_threshold_of_late_trips() {
     // The schedule's value applies to its network, and a feed's own value overrides it.
     let town = Town::begin(["trip_late_after = \"2m\"", ""], morning).await;
     let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
@@ -80,7 +80,7 @@ async fn the_operator_says_from_when_on_a_trip_is_late() {
 }
 
 #[tokio::test]
-async fn the_page_says_it_in_a_word_then_in_detail_and_lets_no_text_be_markup() {
+async fn the_page_shows_the_answer_and_details_with_escaped_text() {
     let town = Town::begin(["", ""], morning).await;
     until_json(&town.url("/api/v1/feeds/town/delays"), has_trips).await;
     let page = town.page("/delays/town").await;
@@ -107,7 +107,7 @@ async fn the_page_says_it_in_a_word_then_in_detail_and_lets_no_text_be_markup() 
 }
 
 #[tokio::test]
-async fn where_little_more_than_the_timetable_is_known_nobody_says_no() {
+async fn with_few_live_data_the_answer_is_not_no() {
     // One trip of the line has live data; five more leave at the stop, and another of the line is running.
     let little = |lines: Lines| message(now(), vec![lines.behind("a1", 0)]);
     let town = Town::begin(["", ""], little).await;
@@ -136,7 +136,7 @@ async fn where_little_more_than_the_timetable_is_known_nobody_says_no() {
 }
 
 #[tokio::test]
-async fn when_data_are_stale_nobody_says_no() {
+async fn with_stale_data_the_answer_is_not_no() {
     let calm = |lines: Lines| message(now(), vec![lines.behind("a0", 0), lines.behind("a1", 10)]);
     let town = Town::begin(["", ""], calm).await;
     let url = town.url("/api/v1/feeds/town/delays");
@@ -158,7 +158,7 @@ async fn when_data_are_stale_nobody_says_no() {
 }
 
 #[tokio::test]
-async fn data_that_call_themselves_old_are_stale_however_often_they_come() {
+async fn data_with_an_old_timestamp_are_stale_however_often_they_arrive() {
     let old = |lines: Lines| message(now() - 1_800, vec![lines.behind("a0", 0)]);
     let town = Town::begin(["", ""], old).await;
     let url = town.url("/api/v1/feeds/town-trips");
@@ -207,7 +207,7 @@ async fn without_live_data_the_answer_is_unknown() {
 }
 
 #[tokio::test]
-async fn until_the_schedule_is_read_no_stop_or_line_is_called_unknown() {
+async fn before_the_schedule_is_loaded_no_stop_or_line_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let text = format!(
@@ -268,7 +268,7 @@ async fn until_the_schedule_is_read_no_stop_or_line_is_called_unknown() {
 }
 
 #[tokio::test]
-async fn a_feed_of_alerts_does_not_say_what_trips_do() {
+async fn a_feed_of_alerts_has_no_delays() {
     let feed = format!("{}/api/v1/feeds/city-alerts", shared_demo());
     until_json(&feed, |found| found["entities"].as_u64() > Some(0)).await;
     for path in ["/api/v1/feeds/city-alerts/delays", "/delays/city-alerts/badge.svg"] {
@@ -283,7 +283,7 @@ async fn a_feed_of_alerts_does_not_say_what_trips_do() {
 }
 
 #[tokio::test]
-async fn an_answer_is_made_once_per_change_and_not_per_request() {
+async fn an_answer_is_computed_per_change_and_not_per_request() {
     // The feed is polled once and then not for an hour, so that nothing changes except the statistics of the day, once
     // a minute.
     let town = Town::begin(["", "rate = \"1/h\""], morning).await;
@@ -322,7 +322,7 @@ async fn an_answer_is_made_once_per_change_and_not_per_request() {
 }
 
 #[tokio::test]
-async fn only_the_form_for_frames_may_stand_in_one() {
+async fn only_the_embedded_form_may_be_framed() {
     let url = shared_demo();
     let rule = async |path: &str| {
         let reply = get(&format!("{url}{path}")).await;
@@ -341,7 +341,7 @@ async fn only_the_form_for_frames_may_stand_in_one() {
 }
 
 #[tokio::test]
-async fn a_trip_that_two_feeds_tell_of_counts_once_in_the_day() {
+async fn a_trip_in_two_feeds_counts_once_in_the_day() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
@@ -378,7 +378,7 @@ fn kept(schedule: &Path, producer: &Producer) -> String {
 }
 
 #[tokio::test]
-async fn a_line_has_a_day_of_its_own_and_a_restart_keeps_both() {
+async fn the_days_of_a_line_and_of_its_feed_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
@@ -423,7 +423,7 @@ async fn a_line_has_a_day_of_its_own_and_a_restart_keeps_both() {
 }
 
 #[tokio::test]
-async fn a_feed_that_told_of_trips_before_a_restart_is_no_feed_of_alerts_after_it() {
+async fn a_feed_with_trips_before_a_restart_has_delays_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
@@ -452,7 +452,7 @@ async fn a_feed_that_told_of_trips_before_a_restart_is_no_feed_of_alerts_after_i
 }
 
 #[tokio::test]
-async fn the_day_is_remembered_by_quarters_of_an_hour() {
+async fn the_day_is_recorded_by_quarter_hours() {
     // An hour of the city passes in some seconds.
     let server = demo(240.0, &[]).await;
     let url = format!("{}/api/v1/feeds/city/delays", server.url());

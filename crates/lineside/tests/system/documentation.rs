@@ -15,7 +15,7 @@ fn attributes<'a>(page: &'a str, mark: &'a str) -> impl Iterator<Item = String> 
 }
 
 #[tokio::test]
-async fn every_link_inside_the_documentation_leads_to_a_page_and_its_anchor() {
+async fn every_internal_documentation_link_has_a_page_and_anchor() {
     let server = shared_demo();
     let mut open = VecDeque::from(["/docs".to_owned()]);
     let mut known = BTreeSet::from(["/docs".to_owned()]);
@@ -44,7 +44,7 @@ async fn every_link_inside_the_documentation_leads_to_a_page_and_its_anchor() {
 }
 
 #[tokio::test]
-async fn examples_in_the_documentation_call_this_server() {
+async fn examples_in_the_documentation_use_the_address_of_the_server() {
     let server = shared_demo();
     let page = get(&format!("{server}/docs/protocol/http")).await.text().await.unwrap();
     assert!(page.contains(&format!("{server}/geojson/city/routes.geojson")));
@@ -52,7 +52,7 @@ async fn examples_in_the_documentation_call_this_server() {
 }
 
 #[tokio::test]
-async fn an_address_with_the_ending_of_the_file_leads_to_the_page() {
+async fn an_address_with_the_file_extension_redirects_to_the_page() {
     let server = shared_demo();
     for (path, to) in [
         ("/docs/guide/checking.md", "/docs/guide/checking"),
@@ -71,7 +71,7 @@ async fn an_address_with_the_ending_of_the_file_leads_to_the_page() {
 }
 
 #[tokio::test]
-async fn the_reference_has_every_operation_with_an_example_that_works() {
+async fn the_reference_has_every_operation_with_a_working_example() {
     let server = shared_demo();
     let document = get_json(&format!("{server}/api/v1/openapi.json")).await;
     let page = get(&format!("{server}/docs/api")).await.text().await.unwrap();

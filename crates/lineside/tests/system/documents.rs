@@ -12,7 +12,7 @@ const PRINTED: &str = "http://127.0.0.1:8080";
 const CURL_TIMED_OUT: i32 = 28;
 
 #[test]
-fn every_curl_line_in_the_papers_works() {
+fn every_curl_line_in_the_documentation_works() {
     let server = shared_demo();
     let folder = tempfile::tempdir().unwrap();
     let mut tried = 0;

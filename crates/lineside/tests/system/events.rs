@@ -77,7 +77,7 @@ fn assert_same(channel: &str, got: &Held, expect: &Held) {
 }
 
 #[tokio::test]
-async fn a_subscriber_holds_what_the_server_holds_after_minutes_of_faults() {
+async fn a_subscriber_converges_to_the_server_state_despite_faults() {
     // Eight seconds are nearly three minutes of the city, and include every kind of fault.
     let faults = [
         "city-vehicles:hang@20s+20s",
@@ -113,7 +113,7 @@ async fn a_subscriber_holds_what_the_server_holds_after_minutes_of_faults() {
 }
 
 #[tokio::test]
-async fn the_first_message_is_the_state_and_names_where_it_is() {
+async fn the_first_message_is_the_state_with_its_position() {
     let server = shared_demo();
     let mut stream = Stream::open(&server, "channel=feed/city-vehicles").await;
     let mut held = HeldByChannel::default();
@@ -131,7 +131,7 @@ async fn the_first_message_is_the_state_and_names_where_it_is() {
 }
 
 #[tokio::test]
-async fn a_resume_goes_on_where_the_stream_broke() {
+async fn a_resumed_stream_continues_where_it_broke() {
     let server = shared_demo();
     let mut stream = Stream::open(&server, "channel=feed/city").await;
     let mut held = HeldByChannel::default();
@@ -152,7 +152,7 @@ async fn a_resume_goes_on_where_the_stream_broke() {
 }
 
 #[tokio::test]
-async fn a_resume_that_nobody_can_answer_gets_the_state_marked_as_a_gap() {
+async fn a_resume_from_an_unknown_position_receives_the_state_with_gap() {
     let server = shared_demo();
     let query = "channel=feed/city&last_event_id=city@00000000:7";
     let mut stream = Stream::open(&server, query).await;
@@ -162,7 +162,7 @@ async fn a_resume_that_nobody_can_answer_gets_the_state_marked_as_a_gap() {
 }
 
 #[tokio::test]
-async fn the_states_position_is_one_to_subscribe_from() {
+async fn a_subscription_can_begin_at_the_position_of_the_state() {
     let server = shared_demo();
     // A subscriber keeps the log alive between the state and the subscription.
     let mut listener = Stream::open(&server, "channel=feed/city").await;
@@ -176,7 +176,7 @@ async fn the_states_position_is_one_to_subscribe_from() {
 }
 
 #[tokio::test]
-async fn channels_of_routes_stops_vehicles_trips_and_areas_agree_with_the_state() {
+async fn every_kind_of_channel_agrees_with_the_state() {
     let server = shared_demo();
     let look = async || {
         let channels = channels_of_a_vehicle(&server).await;
@@ -224,7 +224,7 @@ async fn channels_of_a_vehicle(server: &str) -> Option<[String; 5]> {
 }
 
 #[tokio::test]
-async fn what_nobody_has_is_an_empty_state() {
+async fn an_unknown_vehicle_has_an_empty_state() {
     let server = shared_demo();
     for channel in ["vehicle/city-vehicles/none", "alerts/city-vehicles"] {
         let (held, _) = state(&server, channel).await;
@@ -233,7 +233,7 @@ async fn what_nobody_has_is_an_empty_state() {
 }
 
 #[tokio::test]
-async fn a_stop_route_or_trip_that_the_timetable_does_not_have_is_refused() {
+async fn a_channel_of_an_unknown_stop_route_or_trip_is_refused() {
     let server = shared_demo();
     for (channel, code) in [
         ("stop/city/none", "unknown_stop"),
@@ -249,7 +249,7 @@ async fn a_stop_route_or_trip_that_the_timetable_does_not_have_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_channel_is_refused() {
+async fn an_invalid_channel_is_refused() {
     let server = shared_demo();
     let many = (0..65).map(|n| format!("channel=vehicle/city-vehicles/{n}")).collect::<Vec<_>>();
     for (query, status, code) in [
@@ -270,7 +270,7 @@ async fn what_is_no_channel_is_refused() {
 }
 
 #[tokio::test]
-async fn a_stream_is_for_every_origin_and_no_cache() {
+async fn a_stream_allows_every_origin_and_no_caching() {
     let url = format!("{}/events?channel=feed/city", shared_demo());
     let coding = [("accept-encoding", "gzip, br, zstd"), ("origin", "https://example.org")];
     let response = get_with(&url, &coding).await;

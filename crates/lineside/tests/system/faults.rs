@@ -29,7 +29,7 @@ async fn switch(server: &DemoServer, feed: &str, fault: &str) {
 }
 
 #[tokio::test]
-async fn pages_of_other_sites_switch_no_fault() {
+async fn pages_of_other_sites_cannot_switch_faults() {
     let url = format!("{}/demo/faults", crate::support::shared_demo());
     for (name, value, status) in [
         ("sec-fetch-site", "cross-site", 403),
@@ -43,7 +43,7 @@ async fn pages_of_other_sites_switch_no_fault() {
 }
 
 #[tokio::test]
-async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
+async fn each_fault_preserves_the_last_good_bytes_and_has_a_reason() {
     // The timeout of a hanging producer passes sixteen times as fast.
     let server = demo(16.0, &[]).await;
     let url = server.url();
@@ -78,7 +78,7 @@ async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
 }
 
 #[tokio::test]
-async fn clients_never_wait_for_a_producer_that_hangs() {
+async fn clients_never_wait_for_a_hanging_producer() {
     let server = demo(1.0, &["city-trips:hang@0s+600s"]).await;
     let url = server.url();
     let started = Instant::now();
@@ -125,7 +125,7 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
 }
 
 #[tokio::test]
-async fn the_page_names_its_own_address_and_when_each_feed_is_asked_again() {
+async fn the_page_has_its_own_address_and_the_next_poll_of_each_feed() {
     let server = demo(1.0, &[]).await;
     let url = server.url();
     until_status(&url, "city-trips", "fresh").await;

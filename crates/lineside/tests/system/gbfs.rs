@@ -9,7 +9,7 @@ const INFORMATION: &str = r#"{"last_updated":1,"ttl":3600,"version":"2.3","data"
 const STATUS: &str = r#"{"last_updated":1,"ttl":0,"version":"2.3","data":{"stations":[]}}"#;
 
 #[tokio::test]
-async fn a_system_is_passed_on_file_by_file_and_its_discovery_leads_here() {
+async fn every_gbfs_file_is_proxied_and_discovery_has_the_own_addresses() {
     let site = Site::default();
     let producer = site.start().await;
     // The text is unchanged except for the addresses, down to the digits of a number.
@@ -91,7 +91,7 @@ async fn a_system_is_passed_on_file_by_file_and_its_discovery_leads_here() {
 }
 
 #[tokio::test]
-async fn a_file_that_fails_is_served_as_it_was_and_one_that_is_no_longer_listed_is_gone() {
+async fn a_failing_file_stays_served_and_an_unlisted_one_is_removed() {
     let site = Site::default();
     let producer = site.start().await;
     let list = |names: &[&str]| {
@@ -145,7 +145,7 @@ async fn a_file_that_fails_is_served_as_it_was_and_one_that_is_no_longer_listed_
 }
 
 #[tokio::test]
-async fn a_file_is_asked_for_as_often_as_it_wants_and_nothing_elsewhere() {
+async fn files_are_polled_at_their_ttl_and_only_at_the_host_of_the_feed() {
     let (site, elsewhere) = (Site::default(), Site::default());
     let (producer, other) = (site.start().await, elsewhere.start().await);
     elsewhere.put("/secret", STATUS);
@@ -207,7 +207,7 @@ async fn a_file_is_asked_for_as_often_as_it_wants_and_nothing_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_system_in_a_proxys_yaml_is_served_under_its_addresses() {
+async fn a_system_of_a_proxy_yaml_is_served_at_its_addresses() {
     let site = Site::default();
     let producer = site.start().await;
     let list = json!({"version": "3.0", "data": {"feeds": [

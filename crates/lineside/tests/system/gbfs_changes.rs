@@ -31,7 +31,7 @@ async fn until_body(url: &str, expect: &str) {
 }
 
 #[tokio::test]
-async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
+async fn a_reconfigured_system_is_polled_at_its_new_address() {
     let site = Site::default();
     let producer = site.start().await;
     // The same discovery file in two places, with different files.
@@ -86,7 +86,7 @@ async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
 }
 
 #[tokio::test]
-async fn the_files_of_a_system_are_polled_at_once_and_left_alone_with_it() {
+async fn poll_and_pause_apply_to_all_files_of_a_system() {
     let site = Site::default();
     let producer = site.start().await;
     site.put("/gbfs.json", &list(&["status"]));
@@ -128,7 +128,7 @@ async fn the_files_of_a_system_are_polled_at_once_and_left_alone_with_it() {
 }
 
 #[tokio::test]
-async fn what_fails_of_a_system_is_told_by_its_state_and_remembered() {
+async fn a_failing_file_appears_in_the_state_and_availability_of_its_system() {
     let site = Site::default();
     let producer = site.start().await;
     site.put("/gbfs.json", &list(&["status", "zones"]));
@@ -174,7 +174,7 @@ async fn what_fails_of_a_system_is_told_by_its_state_and_remembered() {
 }
 
 #[tokio::test]
-async fn every_file_takes_conditions_codings_and_heads() {
+async fn every_file_supports_conditional_compressed_and_head_requests() {
     let site = Site::default();
     let producer = site.start().await;
     let long = file(0, &"station ".repeat(1_000));
@@ -224,7 +224,7 @@ async fn every_file_takes_conditions_codings_and_heads() {
 }
 
 #[tokio::test]
-async fn a_discovery_file_leads_nobody_into_a_private_network() {
+async fn a_discovery_file_cannot_cause_requests_to_private_networks() {
     let (site, inside) = (Site::default(), Site::default());
     let (producer, hidden) = (site.start().await, inside.start().await);
     inside.put("/secret", &file(0, "secret"));

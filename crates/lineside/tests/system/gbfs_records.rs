@@ -104,7 +104,7 @@ async fn next_changes(stream: &mut Stream, kind: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn stations_and_vehicles_are_records_of_their_feed_and_of_the_map() {
+async fn stations_and_vehicles_are_records_of_their_feed_and_the_map() {
     let producer = Producer::start(&FILES).await;
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &producer.feed()).await;
@@ -168,8 +168,7 @@ async fn stations_and_vehicles_are_records_of_their_feed_and_of_the_map() {
 }
 
 #[tokio::test]
-async fn a_change_of_one_station_is_told_to_its_channel_and_a_file_that_is_gone_takes_its_records()
-{
+async fn station_changes_are_published_and_removed_files_remove_records() {
     let producer = Producer::start(&FILES).await;
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &producer.feed()).await;
@@ -208,7 +207,7 @@ async fn a_change_of_one_station_is_told_to_its_channel_and_a_file_that_is_gone_
 }
 
 #[tokio::test]
-async fn a_planned_restart_tells_nothing_of_stations_twice() {
+async fn a_planned_restart_republishes_no_stations() {
     let producer = Producer::start(&FILES).await;
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &producer.feed()).await;
@@ -235,7 +234,7 @@ async fn a_planned_restart_tells_nothing_of_stations_twice() {
 }
 
 #[tokio::test]
-async fn what_is_older_than_the_operator_allows_is_taken_back() {
+async fn records_older_than_max_age_are_removed() {
     let producer = Producer::start(&FILES).await;
     let folder = tempfile::tempdir().unwrap();
     let feed = format!("{}max_age = \"2s\"\n", producer.feed());

@@ -89,7 +89,7 @@ fn put_in_two_languages(site: &Site) {
 }
 
 #[tokio::test]
-async fn a_file_that_languages_share_is_asked_for_once_and_is_there_in_each() {
+async fn a_file_shared_by_languages_is_requested_once_for_all() {
     let site = Site::default();
     let producer = site.start().await;
     put_in_two_languages(&site);
@@ -128,7 +128,7 @@ async fn a_file_that_languages_share_is_asked_for_once_and_is_there_in_each() {
 }
 
 #[tokio::test]
-async fn a_shared_file_stays_whichever_language_comes_first() {
+async fn a_shared_file_does_not_depend_on_the_order_of_languages() {
     let site = Site::default();
     let producer = site.start().await;
     put_in_two_languages(&site);
@@ -162,7 +162,7 @@ async fn a_shared_file_stays_whichever_language_comes_first() {
 }
 
 #[tokio::test]
-async fn a_system_in_two_languages_is_one_in_version_3_and_two_in_version_2() {
+async fn two_languages_are_one_system_in_version_3_and_two_in_version_2() {
     let site = Site::default();
     let producer = site.start().await;
     put_in_two_languages(&site);
@@ -223,7 +223,7 @@ async fn a_system_in_two_languages_is_one_in_version_3_and_two_in_version_2() {
 }
 
 #[tokio::test]
-async fn a_system_of_version_2_is_served_as_version_3_and_as_2_without_what_is_odd() {
+async fn a_version_2_system_is_served_as_version_3_and_as_cleaned_version_2() {
     let site = Site::default();
     let producer = site.start().await;
     put(&site, "/old", "2.2", &old_files());
@@ -324,7 +324,7 @@ async fn a_system_of_version_2_is_served_as_version_3_and_as_2_without_what_is_o
 }
 
 #[tokio::test]
-async fn a_form_is_made_anew_when_what_it_comes_of_changes_and_is_fresh_until_then() {
+async fn a_converted_file_is_rebuilt_when_its_sources_change() {
     let site = Site::default();
     let producer = site.start().await;
     put(&site, "/old", "2.2", &old_files());
@@ -362,7 +362,7 @@ async fn a_form_is_made_anew_when_what_it_comes_of_changes_and_is_fresh_until_th
 }
 
 #[tokio::test]
-async fn all_systems_stand_in_the_manifest_and_what_2_cannot_say_is_left_out() {
+async fn the_manifest_lists_all_systems_and_version_2_omits_unsupported_fields() {
     let site = Site::default();
     let producer = site.start().await;
     let name = json!([{"text": "Quay", "language": "en"}, {"text": "Kai", "language": "de"}]);
@@ -428,7 +428,7 @@ async fn all_systems_stand_in_the_manifest_and_what_2_cannot_say_is_left_out() {
 }
 
 #[tokio::test]
-async fn before_a_file_has_come_there_is_none() {
+async fn a_file_that_was_never_received_is_not_served() {
     let site = Site::default();
     let producer = site.start().await;
     let list = json!({"version": "3.0", "ttl": 0, "data": {"feeds": [{"name": "vehicle_types", "url": "none"}]}});

@@ -86,7 +86,7 @@ async fn reply(connection: &mut BufReader<TcpStream>) -> (String, Vec<u8>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_in_a_row_get_each_its_own_bytes() {
+async fn pipelined_requests_each_receive_their_own_bytes() {
     let bytes = body(LENGTH, 1);
     let server = Server::start(&bytes).await;
     let mut connection = server.connect().await;
@@ -103,7 +103,7 @@ async fn requests_in_a_row_get_each_its_own_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_reads_slowly_gets_the_version_that_it_began_with() {
+async fn a_slow_reader_receives_the_version_it_began_with() {
     let first = body(LENGTH, 1);
     let server = Server::start(&first).await;
     let mut slow = server.connect().await;
@@ -122,7 +122,7 @@ async fn who_reads_slowly_gets_the_version_that_it_began_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_of_every_size_around_the_bounds_arrive_whole() {
+async fn bodies_of_sizes_around_the_limits_arrive_complete() {
     let server = Server::start(b"few").await;
     let mut connection = server.connect().await;
     for (length, version) in [(16 << 10, 3), ((64 << 10) - 1, 4), (64 << 10, 5), (3 << 20, 6)] {

@@ -45,7 +45,7 @@ fn run(more: &[&str]) -> (String, Value, String) {
 }
 
 #[test]
-fn a_demo_loses_nothing_and_the_figures_say_so() {
+fn a_load_test_of_the_demo_reports_no_missing_messages() {
     let (said, figures, graph) = run(&[]);
     assert!(said.contains("30 sessions over sse on feed/city"), "{said}");
     assert_eq!(figures["connect"]["ready"], 30);
@@ -59,7 +59,7 @@ fn a_demo_loses_nothing_and_the_figures_say_so() {
 }
 
 #[test]
-fn several_processes_are_merged() {
+fn results_of_several_processes_are_merged() {
     let (said, figures, _) = run(&["--processes", "3", "--ramp", "200/s"]);
     assert!(said.contains("client processes: 3"), "{said}");
     assert_eq!((&figures["connect"]["ready"], &figures["processes"]), (&30.into(), &3.into()));
@@ -70,7 +70,7 @@ fn several_processes_are_merged() {
 }
 
 #[test]
-fn who_listens_to_a_feed_before_its_first_poll_is_there_all_the_same() {
+fn sessions_on_a_feed_before_its_first_poll_count_as_ready() {
     // The producer accepts connections and never replies.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -92,7 +92,7 @@ fn who_listens_to_a_feed_before_its_first_poll_is_there_all_the_same() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_said_with_what_to_do() {
+fn errors_are_explained_with_advice() {
     let nobody = ["http://127.0.0.1:1", "--sessions", "2", "--channel", "feed/city"];
     assert!(check(&nobody, 3).contains("no server listens there; start"));
     let unknown = ["--sessions", "2", "--channel", "feed/nowhere", "--transport", "sse"];
@@ -106,7 +106,7 @@ fn what_cannot_be_measured_is_said_with_what_to_do() {
 }
 
 #[test]
-fn its_help_explains_it_with_examples() {
+fn the_help_has_examples() {
     let help = check(&["--help"], 0);
     for word in [
         "--sessions",

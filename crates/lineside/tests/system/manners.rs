@@ -40,7 +40,7 @@ fn next_poll(feed: &Value) -> i64 {
 }
 
 #[tokio::test]
-async fn what_a_producer_says_about_the_next_poll_is_obeyed_and_shown() {
+async fn retry_after_and_cache_control_of_a_producer_are_respected() {
     let producer = Producer::answering(|request| match request.split(' ').nth(1) {
         Some("/busy") => Reply::refused("429 Too Many Requests", "").with("retry-after: 600"),
         Some("/fresh") => Reply::ok("a").with("cache-control: public, max-age=300"),
@@ -95,7 +95,7 @@ async fn feeds_of_one_host_and_credential_share_the_strictest_rate() {
 }
 
 #[tokio::test]
-async fn a_host_that_wants_it_is_never_asked_twice_at_a_time() {
+async fn a_limit_on_concurrent_requests_applies_to_the_host() {
     let producer = Producer::slow(Duration::from_millis(400), |_| Reply::ok("a")).await;
     let feeds: Vec<String> = (0..4)
         .map(|number| {
@@ -111,7 +111,7 @@ async fn a_host_that_wants_it_is_never_asked_twice_at_a_time() {
 }
 
 #[tokio::test]
-async fn producers_are_told_who_asks() {
+async fn requests_identify_the_client_to_producers() {
     let producer = Producer::answering(|_| Reply::ok("a")).await;
     let own = "headers = { ET-Client-Name = \"acme-buses\" }";
     let (running, url) =
@@ -160,7 +160,7 @@ fn oauth2(producer: &Producer, secret: &str) -> String {
 }
 
 #[tokio::test]
-async fn feeds_of_one_client_share_a_token_and_get_one_new_when_it_is_refused() {
+async fn feeds_of_one_oauth_client_share_a_token_and_renew_it_if_refused() {
     let n_given = Arc::new(AtomicUsize::new(0));
     let producer = Producer::answering(guarded(&n_given)).await;
     let keys = oauth2(&producer, "s3cret");
@@ -191,7 +191,7 @@ async fn feeds_of_one_client_share_a_token_and_get_one_new_when_it_is_refused() 
 }
 
 #[tokio::test]
-async fn a_client_that_gets_no_token_says_so_and_shows_no_secret() {
+async fn a_failed_token_request_is_reported_without_secrets() {
     let producer = Producer::answering(guarded(&Arc::default())).await;
     let (running, url) =
         server(&feed("f", &producer.url("/f"), &oauth2(&producer, "wr0ng-secret"))).await;
@@ -206,7 +206,7 @@ async fn a_client_that_gets_no_token_says_so_and_shows_no_secret() {
 }
 
 #[tokio::test]
-async fn a_token_server_that_wants_the_secret_in_the_body_gets_it_there() {
+async fn the_client_secret_is_sent_in_the_body_if_the_header_is_refused() {
     let producer = Producer::answering(|request| {
         if request.starts_with("POST") {
             return match request.contains("&client_id=me&client_secret=s3cret") {
@@ -225,7 +225,7 @@ async fn a_token_server_that_wants_the_secret_in_the_body_gets_it_there() {
 }
 
 #[tokio::test]
-async fn basic_authentication_is_sent_and_what_a_producer_repeats_of_it_is_hidden() {
+async fn basic_credentials_are_sent_and_redacted_if_the_producer_repeats_them() {
     // "ann:s3cret".
     let header = "authorization: Basic YW5uOnMzY3JldA==\r\n";
     let producer = Producer::answering(move |request| {
@@ -256,7 +256,7 @@ async fn basic_authentication_is_sent_and_what_a_producer_repeats_of_it_is_hidde
 }
 
 #[tokio::test]
-async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
+async fn a_failure_gives_the_phase_of_the_poll_and_the_received_body() {
     let producer = Producer::answering(|request| match request.split(' ').nth(1) {
         Some("/decode") => Reply::ok("certainly no protobuf"),
         Some("/html") => Reply::ok("<!doctype html><p>Soon</p>"),

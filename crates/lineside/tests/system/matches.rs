@@ -62,7 +62,7 @@ async fn page(url: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_report_shows_that_ids_differ_and_when_they_are_right() {
+async fn the_report_shows_differing_ids_and_later_matching_ones() {
     let folder = tempfile::tempdir().unwrap();
     let lines = Lines::write(&folder.path().join("town"));
     let body = timetables(lines);
@@ -117,7 +117,7 @@ async fn the_report_shows_that_ids_differ_and_when_they_are_right() {
 }
 
 #[tokio::test]
-async fn vehicles_and_alerts_are_matched_each_by_what_they_name() {
+async fn vehicles_and_alerts_are_matched_by_their_references() {
     let says = |lines: Lines| {
         let texts = [("en", "Look out")];
         let gone = alert(Some("Z"), None, &texts);
@@ -141,7 +141,7 @@ async fn vehicles_and_alerts_are_matched_each_by_what_they_name() {
 }
 
 #[tokio::test]
-async fn without_a_timetable_nothing_is_called_unmatched() {
+async fn without_a_timetable_nothing_counts_as_unmatched() {
     let folder = tempfile::tempdir().unwrap();
     let lines = Lines::write(&folder.path().join("town"));
     let body = message(now(), vec![lines.behind("a0", 60)]);

@@ -37,7 +37,7 @@ async fn next_change(stream: &mut Stream) {
 const RING: usize = 1_024;
 
 #[tokio::test]
-async fn every_stage_from_the_fetch_to_the_delivery_is_timed() {
+async fn every_stage_from_fetch_to_delivery_is_timed() {
     let delivered = "lineside_wire_delivery_seconds_count";
     let before = figure(delivered).await;
     let mut stream = Stream::open(&shared_demo(), "channel=feed/city").await;
@@ -59,7 +59,7 @@ async fn every_stage_from_the_fetch_to_the_delivery_is_timed() {
 }
 
 #[tokio::test]
-async fn requests_are_counted_by_how_they_were_answered() {
+async fn requests_are_counted_by_status() {
     let refused = "lineside_http_requests_total{status=\"4xx\"}";
     let nowhere = format!("{}/nowhere", shared_demo());
     assert_eq!(get(&nowhere).await.status(), 404);
@@ -71,14 +71,14 @@ async fn requests_are_counted_by_how_they_were_answered() {
 }
 
 #[tokio::test]
-async fn why_streams_end_is_there_from_the_start() {
+async fn counters_of_closed_streams_exist_from_the_start() {
     for reason in ["client", "shutdown", "slow"] {
         figure(&format!("lineside_wire_closed_total{{reason=\"{reason}\"}}")).await;
     }
 }
 
 #[tokio::test]
-async fn classic_parsers_are_given_the_classic_text_and_less_of_it_on_the_wire() {
+async fn classic_parsers_receive_the_classic_text_compressed() {
     let url = format!("{}/metrics", shared_demo());
     let plain = [("accept", "text/plain;version=0.0.4")];
     let response = get_with(&url, &plain).await;
@@ -135,7 +135,7 @@ fn native_count_and_sum(histogram: &Histogram) -> (u64, f64) {
 }
 
 #[tokio::test]
-async fn native_histograms_hold_what_the_classic_ones_do() {
+async fn native_histograms_equal_the_classic_ones() {
     let server = shared_demo();
     get(&format!("{server}/proxy/city")).await;
     // The city is live: a value that is recorded during a scrape may be in only some of the numbers.
@@ -168,7 +168,7 @@ fn native_agrees(histogram: &Histogram) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn both_forms_say_the_same() {
+async fn text_and_protobuf_have_the_same_metrics() {
     let mut config = Config::default();
     config.server.listen = "127.0.0.1:0".parse().unwrap();
     let running = serve(config).await;

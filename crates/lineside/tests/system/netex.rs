@@ -51,7 +51,7 @@ fn town() -> String {
 }
 
 #[tokio::test]
-async fn a_publication_beyond_the_memory_of_loads_is_refused_and_the_one_before_stays() {
+async fn a_publication_over_the_memory_limit_keeps_the_previous_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("town.xml");
     let text = town();
@@ -78,7 +78,7 @@ async fn a_publication_beyond_the_memory_of_loads_is_refused_and_the_one_before_
 }
 
 #[tokio::test]
-async fn a_town_in_netex_is_served_as_a_schedule() {
+async fn a_netex_file_is_served_as_a_schedule() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("town.xml");
     let text = town();
@@ -137,7 +137,7 @@ async fn a_town_in_netex_is_served_as_a_schedule() {
 }
 
 #[tokio::test]
-async fn a_folder_of_netex_is_a_schedule_and_is_read_again_when_a_file_changes() {
+async fn a_netex_folder_is_a_schedule_and_is_reloaded_on_changes() {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().join("town");
     std::fs::create_dir_all(files.join("lines")).unwrap();

@@ -72,7 +72,7 @@ async fn until_metric(server: &ServerProcess, line: &str) {
 }
 
 #[tokio::test]
-async fn trouble_is_told_once_and_its_end_also_across_restarts() {
+async fn failures_and_recoveries_are_sent_once_across_restarts() {
     let folder = tempfile::tempdir().unwrap();
     write_data(folder.path(), "city-2");
     let hook = Producer::answering(|_| Reply::ok("")).await;
@@ -107,7 +107,7 @@ async fn trouble_is_told_once_and_its_end_also_across_restarts() {
 }
 
 #[tokio::test]
-async fn a_target_that_is_reached_another_way_knows_what_it_was_told() {
+async fn a_reconfigured_target_receives_no_notification_twice() {
     let folder = tempfile::tempdir().unwrap();
     let takes = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&takes);
@@ -146,7 +146,7 @@ async fn a_target_that_is_reached_another_way_knows_what_it_was_told() {
 }
 
 #[tokio::test]
-async fn further_trouble_waits_for_the_end_of_the_quiet_time() {
+async fn further_failures_wait_for_the_end_of_the_quiet_time() {
     let folder = tempfile::tempdir().unwrap();
     let city = folder.path().join("city.txt");
     write_data(folder.path(), "city");
@@ -178,7 +178,7 @@ async fn further_trouble_waits_for_the_end_of_the_quiet_time() {
 }
 
 #[tokio::test]
-async fn what_becomes_of_a_feed_while_it_is_paused_is_not_told() {
+async fn state_changes_of_a_paused_feed_are_not_sent() {
     let folder = tempfile::tempdir().unwrap();
     write_data(folder.path(), "city");
     write_data(folder.path(), "city-2");
@@ -203,7 +203,7 @@ async fn what_becomes_of_a_feed_while_it_is_paused_is_not_told() {
 }
 
 #[tokio::test]
-async fn what_a_hook_did_not_take_is_told_after_a_kill() {
+async fn undelivered_notifications_are_sent_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let takes = Arc::new(Mutex::new(false));
     let asked = Arc::clone(&takes);
@@ -272,7 +272,7 @@ async fn mail_server() -> (u16, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test]
-async fn a_mailbox_gets_one_mail_about_all_that_failed_together() {
+async fn failures_at_the_same_time_are_sent_in_one_mail() {
     let (port, mails) = mail_server().await;
     let folder = tempfile::tempdir().unwrap();
     let keys = format!(

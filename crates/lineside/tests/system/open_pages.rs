@@ -27,7 +27,7 @@ fn on_time(lines: Lines) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_channels_of_a_page_exist_and_tell_the_states_that_it_shows() {
+async fn the_channels_of_a_page_exist_and_carry_the_states_it_shows() {
     let town = Town::begin(["", ""], on_time).await;
     for (path, feeds) in [
         ("/", &["town", "town-trips"][..]),

@@ -50,7 +50,7 @@ fn record<'a>(held: &'a Held, feed: &str, kind: &str, id: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn only_admins_look_unless_all_may() {
+async fn the_dashboard_is_for_admins_unless_it_is_public() {
     let (_running, _producer, server) = server("").await;
     let led = get(&format!("{server}/ops?state=late&sort=-lag")).await;
     assert_eq!(led.status(), 303);
@@ -78,7 +78,7 @@ async fn only_admins_look_unless_all_may() {
 }
 
 #[tokio::test]
-async fn where_all_may_look_nobody_is_asked() {
+async fn a_public_dashboard_requires_no_login() {
     let (_running, _producer, server) = server("public_ops = true").await;
     assert_eq!(get(&format!("{server}/ops")).await.status(), 200);
     let mut socket = tokio::task::spawn_blocking({
@@ -100,7 +100,7 @@ async fn where_all_may_look_nobody_is_asked() {
 }
 
 #[tokio::test]
-async fn a_feed_shows_what_it_costs_its_producer_and_what_its_readers_get() {
+async fn a_feed_row_has_figures_of_requests_to_its_producer_and_of_clients() {
     let (_running, producer, server) = server("public_ops = true").await;
     let mut stream = Stream::open(&server, "channel=ops/feeds").await;
     let mut held = Held::default();
@@ -135,7 +135,7 @@ async fn a_feed_shows_what_it_costs_its_producer_and_what_its_readers_get() {
 }
 
 #[tokio::test]
-async fn who_comes_sees_the_last_minutes_and_then_each_second() {
+async fn a_new_stream_receives_the_recent_samples_and_then_each_second() {
     let (_running, _producer, server) = server("public_ops = true").await;
     let mut stream = Stream::open(&server, "channel=ops/node").await;
     let mut held = Held::default();
@@ -159,7 +159,7 @@ async fn who_comes_sees_the_last_minutes_and_then_each_second() {
 }
 
 #[tokio::test]
-async fn the_page_reads_without_scripts() {
+async fn the_page_works_without_scripts() {
     let server = shared_demo();
     let page = async |query: &str| get(&format!("{server}/ops{query}")).await.text().await.unwrap();
     let all = page("").await;
@@ -198,7 +198,7 @@ async fn the_page_reads_without_scripts() {
 }
 
 #[tokio::test]
-async fn feeds_in_trouble_are_first_and_long_lists_have_pages() {
+async fn failing_feeds_come_first_and_long_lists_are_paged() {
     let good =
         Producer::start(Answer::Bytes(crate::support::producer::answer("200 OK", &[], BODY))).await;
     let feed = |n: usize| {

@@ -77,7 +77,7 @@ async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() 
 }
 
 #[tokio::test]
-async fn a_failed_poll_does_not_make_data_of_seconds_ago_unreliable() {
+async fn a_failed_poll_does_not_make_recent_data_unreliable() {
     let town = Town::begin(["", "late_after = \"1h\""], one_late).await;
     until_state(&town, "ok").await;
     town.producer.set(down());
@@ -86,7 +86,7 @@ async fn a_failed_poll_does_not_make_data_of_seconds_ago_unreliable() {
 }
 
 #[tokio::test]
-async fn data_of_years_ago_are_dated_with_their_year() {
+async fn data_of_earlier_years_are_dated_with_the_year() {
     const AT: i64 = 1_537_282_800;
     let old = |lines: Lines| message(AT, vec![lines.behind("a1", 240)]);
     let town = Town::begin(["", ""], old).await;
@@ -102,7 +102,7 @@ async fn data_of_years_ago_are_dated_with_their_year() {
 }
 
 #[tokio::test]
-async fn a_feed_that_never_delivered_is_named_and_one_of_alerts_is_not() {
+async fn a_feed_without_any_data_is_shown_as_failing_unless_it_has_alerts() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     Lines::write(&schedule);

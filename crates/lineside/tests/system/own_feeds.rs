@@ -63,7 +63,7 @@ fn check(config: &Path) -> (String, bool) {
 }
 
 #[tokio::test]
-async fn a_proxy_configuration_of_transport_data_gouv_fr_is_served_as_it_is() {
+async fn a_proxy_configuration_of_transport_data_gouv_fr_works_unchanged() {
     let demo = shared_demo();
     let folder = tempfile::tempdir().unwrap();
     let origin = format!("{}/proxy", demo);
@@ -146,7 +146,7 @@ async fn ids_of_any_spelling_work_in_every_address() {
 }
 
 #[tokio::test]
-async fn real_time_belongs_to_the_only_schedule() {
+async fn realtime_feeds_use_the_only_schedule_by_default() {
     let demo = shared_demo();
     let folder = tempfile::tempdir().unwrap();
     for (path, name) in [("/proxy/city", "plan"), ("/gtfs-rt/city.pb", "now")] {
@@ -175,7 +175,7 @@ async fn real_time_belongs_to_the_only_schedule() {
 }
 
 #[tokio::test]
-async fn no_feeds_at_all_is_a_server_too() {
+async fn a_server_without_feeds_runs() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &[]).await;
     let list = get_json(&format!("{}/api/v1/feeds", server.url)).await;
@@ -185,7 +185,7 @@ async fn no_feeds_at_all_is_a_server_too() {
 }
 
 #[tokio::test]
-async fn what_is_none_of_the_formats_is_passed_on() {
+async fn a_file_of_another_format_is_proxied_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lifts.json");
     std::fs::write(&file, "{\"lifts\": []}").unwrap();
@@ -199,7 +199,7 @@ async fn what_is_none_of_the_formats_is_passed_on() {
 }
 
 #[tokio::test]
-async fn an_operators_own_map_is_served_and_allowed() {
+async fn a_configured_base_map_is_served_and_allowed_by_the_policy() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(
         folder.path().join("region.pmtiles"),

@@ -42,7 +42,7 @@ async fn page(url: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_feeds_text_is_text_on_every_page() {
+async fn text_of_a_feed_is_escaped_on_every_page() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("evil");
     std::fs::create_dir(&schedule).unwrap();
@@ -80,7 +80,7 @@ async fn a_feeds_text_is_text_on_every_page() {
 }
 
 #[tokio::test]
-async fn many_feeds_come_in_pages_that_the_filters_narrow() {
+async fn a_long_feed_list_is_paged_and_filtered() {
     let folder = tempfile::tempdir().unwrap();
     let mut feeds = String::new();
     for number in 0..60 {
@@ -106,7 +106,7 @@ async fn many_feeds_come_in_pages_that_the_filters_narrow() {
 }
 
 #[tokio::test]
-async fn pages_let_no_script_in_and_answer_head() {
+async fn pages_forbid_inline_scripts_and_support_head() {
     let url = shared_demo();
     for path in ["/", "/feeds/city", "/map"] {
         let response = send(Method::HEAD, &format!("{url}{path}"), &[]).await;
@@ -127,7 +127,7 @@ fn links(page: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn whatever_page_one_comes_to_says_what_may_run_in_it() {
+async fn every_linked_page_has_a_content_security_policy() {
     const PAGES: usize = 40;
     let url = shared_demo();
     // Includes pages without a link, and missing ones.
@@ -176,7 +176,7 @@ async fn whatever_page_one_comes_to_says_what_may_run_in_it() {
 }
 
 #[tokio::test]
-async fn a_page_has_a_tag_and_a_coding() {
+async fn a_page_has_an_etag_and_a_content_coding() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), "").await;
     let url = format!("{}/", server.url);
@@ -194,7 +194,7 @@ async fn a_page_has_a_tag_and_a_coding() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_404_and_files_are_kept() {
+async fn missing_pages_are_404_and_assets_are_cached() {
     let url = shared_demo();
     for path in [
         "/feeds/none",
@@ -217,7 +217,7 @@ async fn what_is_not_there_is_404_and_files_are_kept() {
 }
 
 #[tokio::test]
-async fn the_map_knows_which_feeds_are_live_and_counts_what_they_move() {
+async fn the_map_lists_live_feeds_and_counts_their_vehicles() {
     let url = shared_demo();
     let map = page(&format!("{url}/map")).await;
     let (_, island) = map.split_once("id=\"map-data\">").unwrap();
@@ -235,7 +235,7 @@ async fn the_map_knows_which_feeds_are_live_and_counts_what_they_move() {
 }
 
 #[tokio::test]
-async fn a_feeds_page_answers_in_the_order_in_which_people_ask() {
+async fn the_sections_of_a_feed_page_have_a_fixed_order() {
     let url = shared_demo();
     let city = page(&format!("{url}/feeds/city")).await;
     let place = |id: &str| city.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
@@ -256,7 +256,7 @@ async fn a_feeds_page_answers_in_the_order_in_which_people_ask() {
 }
 
 #[tokio::test]
-async fn a_feed_that_never_delivered_offers_no_download() {
+async fn a_feed_without_any_data_offers_no_download() {
     let folder = tempfile::tempdir().unwrap();
     let feeds = "[[feed]]\nid = \"gone\"\nurl = \"gone.zip\"\nformat = \"gtfs\"\n";
     let server = serve(folder.path(), feeds).await;
@@ -268,7 +268,7 @@ async fn a_feed_that_never_delivered_offers_no_download() {
 }
 
 #[tokio::test]
-async fn each_rule_has_a_page_and_a_sample_report_shows_what_findings_look_like() {
+async fn every_rule_has_a_page_and_a_sample_report_shows_findings() {
     let url = shared_demo();
     assert!(page(&format!("{url}/rules")).await.contains("href=\"/rules/expired_calendar\""));
     let rule = page(&format!("{url}/rules/foreign_key_violation")).await;

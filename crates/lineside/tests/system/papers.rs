@@ -53,7 +53,7 @@ fn blocks(language: &str) -> Vec<Block> {
 }
 
 #[test]
-fn every_command_in_the_papers_exists() {
+fn every_command_in_the_documentation_exists() {
     let mut tried = 0;
     for block in blocks("sh") {
         for line in block.text.lines() {
@@ -81,7 +81,7 @@ fn check_command(place: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn every_configuration_in_the_papers_is_accepted() {
+fn every_configuration_in_the_documentation_is_valid() {
     let (of_check, of_server): (Vec<Block>, Vec<Block>) =
         blocks("toml").into_iter().partition(|block| block.text.starts_with("fail_on"));
     assert!(!of_check.is_empty(), "no paper shows settings of `lineside check`");
@@ -186,7 +186,7 @@ fn keys_expected_instead_of(text: &str) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn every_metric_is_explained() {
+async fn every_metric_is_documented() {
     let mut text = get(&format!("{}/metrics", shared_demo())).await.text().await.unwrap();
     // Some metrics exist only for feeds with subscribed producers.
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ async fn every_metric_is_explained() {
 }
 
 #[tokio::test]
-async fn every_address_is_explained() {
+async fn every_address_is_documented() {
     let description = get_json(&format!("{}/api/v1/openapi.json", shared_demo())).await;
     let described = description["paths"].as_object().unwrap().keys();
     let explained: BTreeSet<String> = papers()

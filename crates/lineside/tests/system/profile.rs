@@ -46,7 +46,7 @@ async fn recorded_with(roots: &[&str], mut record: impl AsyncFnMut() -> String) 
 }
 
 #[tokio::test]
-async fn handshakes_go_on_while_they_are_recorded() {
+async fn tls_handshakes_continue_while_profiling() {
     let folder = tempfile::tempdir().unwrap();
     tls::certify(folder.path());
     let server = start(folder.path(), "[server.tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n");
@@ -80,7 +80,7 @@ async fn handshakes_go_on_while_they_are_recorded() {
 }
 
 #[tokio::test]
-async fn the_threads_of_a_city_with_listeners_are_seen_at_their_stages() {
+async fn a_profile_of_a_demo_under_load_has_threads_at_their_stages() {
     let mut demo = lineside(&["demo", "--port", "0", "--speed", "10"]);
     demo.env("LINESIDE_ADMIN_TOKEN", TOKEN);
     let server = ServerProcess::of(demo);
@@ -100,7 +100,7 @@ async fn the_threads_of_a_city_with_listeners_are_seen_at_their_stages() {
 }
 
 #[tokio::test]
-async fn only_admins_record_one_at_a_time_and_not_for_long() {
+async fn only_admins_profile_exclusively_and_for_a_limited_time() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), "");
     let url = format!("{}{PROFILE}", server.url);
@@ -147,7 +147,7 @@ async fn only_admins_record_one_at_a_time_and_not_for_long() {
 }
 
 #[tokio::test]
-async fn no_link_of_another_origin_begins_a_recording() {
+async fn a_link_of_another_origin_starts_no_profile() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), "");
     let url = format!("{}{PROFILE}?seconds=1&format=svg", server.url);
@@ -170,7 +170,7 @@ async fn no_link_of_another_origin_begins_a_recording() {
 }
 
 #[test]
-fn the_command_writes_what_the_name_of_the_file_says() {
+fn the_command_writes_the_format_of_the_file_extension() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), "");
     let run = |name: &str, token: &str| {

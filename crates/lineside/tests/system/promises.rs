@@ -59,7 +59,7 @@ fn long_body() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn however_many_ask_the_producer_is_asked_once() {
+async fn many_clients_cause_one_request_to_the_producer() {
     let producer = Producer::start(good(&[], b"a,b\n1,2\n")).await;
     let rarely = "format = \"raw\"\npoll = \"1h\"";
     let (_folder, server) = serve(&[("f", producer.url("/lines.csv"), rarely)]);
@@ -88,7 +88,7 @@ async fn however_many_ask_the_producer_is_asked_once() {
 }
 
 #[tokio::test]
-async fn the_producer_is_asked_for_what_is_new_and_the_same_again_changes_nothing() {
+async fn polls_are_conditional_and_the_same_bytes_change_nothing() {
     let whole = answer("200 OK", &["etag: \"one\""], MESSAGE);
     let conditional = Producer::start(Answer::Conditional("\"one\"", whole)).await;
     let repeating = Producer::start(good(&[], MESSAGE)).await;
@@ -119,7 +119,7 @@ async fn the_producer_is_asked_for_what_is_new_and_the_same_again_changes_nothin
 }
 
 #[tokio::test]
-async fn nobody_waits_while_the_producer_hangs() {
+async fn no_client_waits_while_the_producer_hangs() {
     let producer = Producer::start(good(&[], MESSAGE)).await;
     let (_folder, server) = serve(&[("f", producer.url("/vp.pb"), "timeout = \"10m\"")]);
     let url = format!("{}/proxy/f", server.url);
@@ -137,7 +137,7 @@ async fn nobody_waits_while_the_producer_hangs() {
 }
 
 #[tokio::test]
-async fn whatever_comes_instead_the_last_good_bytes_go_on_and_say_why() {
+async fn the_last_good_bytes_are_served_with_the_reason_for_every_failure() {
     let large = vec![7; 2 * MAX_BYTES];
     let bomb = gzip(&vec![0; 64 * MAX_BYTES]);
     let whole = answer("200 OK", &[], MESSAGE);
@@ -199,7 +199,7 @@ async fn whatever_comes_instead_the_last_good_bytes_go_on_and_say_why() {
 }
 
 #[tokio::test]
-async fn there_is_nothing_before_the_first_success_and_past_max_age() {
+async fn nothing_is_served_before_the_first_success_or_past_max_age() {
     let never = Producer::start(Answer::Bytes(answer("500 Sorry", &[], b""))).await;
     let once = Producer::start(good(&[], b"x,y\n")).await;
     let (_folder, server) = serve(&[
@@ -224,7 +224,7 @@ async fn there_is_nothing_before_the_first_success_and_past_max_age() {
 }
 
 #[tokio::test]
-async fn one_bad_entity_leaves_the_others() {
+async fn an_invalid_entity_does_not_affect_the_others() {
     let producer = Producer::start(good(&[], &[MESSAGE, BAD_ENTITY].concat())).await;
     let (_folder, server) = serve(&[("f", producer.url("/vp.pb"), "")]);
     let url = format!("{}/proxy/f", server.url);
@@ -237,7 +237,7 @@ async fn one_bad_entity_leaves_the_others() {
 }
 
 #[tokio::test]
-async fn a_large_body_can_be_had_in_parts() {
+async fn a_large_body_can_be_requested_in_ranges() {
     let body = long_body();
     let producer =
         Producer::start(good(&["last-modified: Wed, 04 Mar 2026 07:00:00 GMT"], &body)).await;
@@ -290,7 +290,7 @@ async fn a_large_body_can_be_had_in_parts() {
 }
 
 #[tokio::test]
-async fn bytes_carry_their_name_their_licence_and_what_pages_elsewhere_may_read() {
+async fn proxied_bytes_have_file_name_licence_and_cors_headers() {
     let producer = Producer::start(good(&["content-type: text/csv"], &long_body())).await;
     let licence = "licence = \"https://example.org/licence\"\nformat = \"raw\"";
     let words = "licence = \"CC-BY-4.0\"\nformat = \"raw\"";

@@ -102,7 +102,7 @@ async fn until_read(server: &RunningServer, id: &str, deadline: Instant) -> Arc<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_real_schedule_is_loaded_with_all_its_rows() {
+async fn every_real_schedule_is_loaded_with_all_rows() {
     let Some(data) = real_data() else { return };
     let zips = zips_below(&data.join("gtfs"));
     let mut feeds = Vec::new();

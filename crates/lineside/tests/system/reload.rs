@@ -80,7 +80,7 @@ fn feed(id: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_licence_goes_out_with_the_same_bytes() {
+async fn a_changed_licence_is_sent_with_the_same_bytes() {
     let it = Configured::start(&feed("a")).await;
     it.until_served("a").await;
     let before = get(&it.url("/proxy/a")).await;
@@ -101,7 +101,7 @@ async fn another_licence_goes_out_with_the_same_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn feeds_come_and_go_with_the_file_and_the_others_are_served_all_the_time() {
+async fn feeds_follow_the_file_while_others_are_served_without_interruption() {
     let it = Arc::new(Configured::start(&feed("a")).await);
     it.until_served("a").await;
     let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
@@ -140,7 +140,7 @@ async fn feeds_come_and_go_with_the_file_and_the_others_are_served_all_the_time(
 }
 
 #[tokio::test]
-async fn the_file_is_read_at_once_when_the_process_is_sent_a_signal() {
+async fn a_signal_reloads_the_file_at_once() {
     let it = Configured::start(&feed("a")).await;
     it.until_served("a").await;
     it.server.signal("-HUP");
@@ -153,7 +153,7 @@ async fn the_file_is_read_at_once_when_the_process_is_sent_a_signal() {
 }
 
 #[tokio::test]
-async fn a_bad_file_is_refused_by_line_and_key_and_the_old_one_stays() {
+async fn an_invalid_file_is_refused_by_line_and_key_and_changes_nothing() {
     let it = Configured::start(&feed("a")).await;
     it.until_served("a").await;
     it.replace(&format!("{}poll = \"soon\"\n{}", feed("a"), feed("b")));
@@ -173,7 +173,7 @@ async fn a_bad_file_is_refused_by_line_and_key_and_the_old_one_stays() {
 }
 
 #[tokio::test]
-async fn keys_that_wait_for_the_next_start_are_named() {
+async fn keys_that_require_a_restart_are_logged() {
     let it = Configured::start(&feed("a")).await;
     it.until_served("a").await;
     let limits = "[limits]\nframe = \"64KiB\"\n[token]\nhmac = \"s3cret\"\n";
@@ -188,7 +188,7 @@ async fn keys_that_wait_for_the_next_start_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_lost_its_feeds_removes_none() {
+async fn a_truncated_file_removes_no_feeds() {
     let it = Configured::start(&feed("a")).await;
     it.until_served("a").await;
     for (refused, cut_off) in ["", "[serv", SERVER, "# nothing\n"].into_iter().enumerate() {

@@ -115,7 +115,7 @@ async fn with_alert() -> (Producer, House, ServerProcess) {
 }
 
 #[tokio::test]
-async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
+async fn every_version_has_a_lasting_report_and_new_errors_are_announced() {
     let (hook, house, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
     let first = until_report(&report_url, |found| found["notices"].is_array()).await;
@@ -170,7 +170,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
 }
 
 #[tokio::test]
-async fn errors_that_come_back_are_another_notification() {
+async fn recurring_errors_are_announced_again() {
     let (hook, house, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
     for n_told in 1..=2 {
@@ -280,7 +280,7 @@ async fn listed(server: &str, second: &Value) {
 }
 
 #[tokio::test]
-async fn what_is_refused_takes_no_place_of_reports_on_what_is_served() {
+async fn reports_on_refused_versions_do_not_displace_others() {
     let house = House::new("[retention]\nreports = 2\n").await;
     let sound = schedule("");
     house.give(&sound);
@@ -309,7 +309,7 @@ async fn what_is_refused_takes_no_place_of_reports_on_what_is_served() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_at_all_has_a_report_too_until_it_is_mended() {
+async fn an_unreadable_schedule_has_a_report_until_it_is_fixed() {
     let house = House::new("").await;
     let sound = schedule("");
     house.give(&sound);
@@ -340,7 +340,7 @@ async fn what_cannot_be_read_at_all_has_a_report_too_until_it_is_mended() {
 }
 
 #[tokio::test]
-async fn what_it_may_cost_is_bounded_and_said_to_be_ours() {
+async fn a_check_over_the_memory_limit_is_reported_as_unfinished() {
     let house = House::new("[validation]\nmemory = \"1KiB\"\n").await;
     house.give(&schedule(&"V,More,59.9,10.7\n".repeat(200)));
     let server = house.start().await;
@@ -372,7 +372,7 @@ fn write_feeds(folder: &Path, n: usize, keys: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_full_queue_is_seen_and_all_have_their_turn() {
+async fn a_full_queue_is_counted_and_every_feed_is_checked() {
     const FEEDS: usize = 20;
     let folder = tempfile::tempdir().unwrap();
     let config = write_feeds(folder.path(), FEEDS, "[validation]\nwaiting = 1\n");
@@ -399,7 +399,7 @@ async fn a_full_queue_is_seen_and_all_have_their_turn() {
 }
 
 #[tokio::test]
-async fn without_slots_nothing_is_held_against_the_rules() {
+async fn without_slots_nothing_is_validated() {
     let folder = tempfile::tempdir().unwrap();
     let config = write_feeds(folder.path(), 1, "[validation]\nslots = 0\n");
     let server = ServerProcess::start(&["serve", "--config", &config]);

@@ -146,7 +146,7 @@ fn findings(hook: &Producer) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once() {
+async fn messages_are_validated_and_persistent_errors_announced_once() {
     let hook = Producer::answering(|_| Reply::ok("")).await;
     let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
     let buses = Buses::new().await;
@@ -196,7 +196,7 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
 }
 
 #[tokio::test]
-async fn where_vehicles_are_that_cannot_be_there_is_shown() {
+async fn misplaced_vehicles_are_shown_on_a_map() {
     let producer = Producer::answering(|_| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
         let message = json!({
@@ -221,7 +221,7 @@ async fn where_vehicles_are_that_cannot_be_there_is_shown() {
 }
 
 #[tokio::test]
-async fn a_message_that_stays_the_same_is_looked_at_after_a_restart_too() {
+async fn an_unchanged_message_is_validated_again_after_a_restart() {
     let buses = Buses::frozen().await;
     let house = House::new(&buses, "");
     let mut before = None;
@@ -237,7 +237,7 @@ async fn a_message_that_stays_the_same_is_looked_at_after_a_restart_too() {
 }
 
 #[tokio::test]
-async fn a_message_that_stays_the_same_grows_old() {
+async fn an_unchanged_message_becomes_stale() {
     let buses = Buses::frozen().await;
     let house = House::new(&buses, "");
     let text = std::fs::read_to_string(house.config()).unwrap();
@@ -279,7 +279,7 @@ fn states(hook: &Producer) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_feed_of_trips_that_names_none_any_more_is_told_and_is_empty_also_after_a_restart() {
+async fn a_feed_that_loses_its_trips_is_empty_and_stays_so_after_a_restart() {
     let hook = Producer::answering(|_| Reply::ok("")).await;
     let to = hook.url("/hook");
     let keys =
@@ -321,7 +321,7 @@ async fn a_feed_of_trips_that_names_none_any_more_is_told_and_is_empty_also_afte
 }
 
 #[tokio::test]
-async fn a_feed_of_vehicles_without_a_schedule_that_has_none_any_more_is_empty_after_a_crash_too() {
+async fn a_vehicle_feed_without_a_schedule_stays_empty_after_a_crash() {
     let is_empty = Arc::new(AtomicBool::new(false));
     let is_asked_empty = Arc::clone(&is_empty);
     let producer = Producer::answering(move |_| {
@@ -364,7 +364,7 @@ fn stops(location_type: u8) -> String {
 }
 
 #[tokio::test]
-async fn what_the_schedule_gets_wrong_for_messages_is_told_with_them_until_it_is_well() {
+async fn schedule_errors_are_reported_with_the_messages_until_fixed() {
     let buses = Buses::new().await;
     let house = House::new(&buses, "");
     let file = house.folder.path().join("city/stops.txt");
@@ -388,7 +388,7 @@ async fn what_the_schedule_gets_wrong_for_messages_is_told_with_them_until_it_is
 }
 
 #[tokio::test]
-async fn without_a_schedule_messages_are_held_against_what_needs_none() {
+async fn without_a_schedule_messages_are_checked_by_rules_without_one() {
     let buses = Buses::new().await;
     buses.is_bad.store(true, Ordering::Relaxed);
     let folder = tempfile::tempdir().unwrap();
@@ -414,7 +414,7 @@ async fn without_a_schedule_messages_are_held_against_what_needs_none() {
 }
 
 #[tokio::test]
-async fn what_the_first_report_waits_for_is_said() {
+async fn the_page_shows_what_the_first_report_waits_for() {
     let buses = Buses::new().await;
     let house = House::new(&buses, "");
     for (name, _) in SCHEDULE {
@@ -427,7 +427,7 @@ async fn what_the_first_report_waits_for_is_said() {
 }
 
 #[tokio::test]
-async fn a_look_at_a_message_has_its_time_and_what_is_left_out_is_said() {
+async fn a_check_beyond_message_time_is_reported_as_cut_short() {
     let buses = Buses::new().await;
     buses.is_bad.store(true, Ordering::Relaxed);
     let house = House::new(&buses, "[validation]\nmessage_time = \"1ns\"\n");
@@ -443,7 +443,7 @@ async fn a_look_at_a_message_has_its_time_and_what_is_left_out_is_said() {
 }
 
 #[tokio::test]
-async fn without_time_no_message_is_looked_at() {
+async fn without_message_time_no_message_is_validated() {
     let buses = Buses::new().await;
     let house = House::new(&buses, "[validation]\nmessage_time = \"0s\"\n");
     let server = house.start().await;

@@ -63,7 +63,7 @@ fn codes(report: &Value) -> Vec<(String, u64)> {
 }
 
 #[tokio::test]
-async fn a_message_is_held_against_its_own_rules_and_its_records_against_the_schedule() {
+async fn siri_is_checked_by_its_own_rules_and_against_the_schedule() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("city");
     std::fs::create_dir(&schedule).unwrap();
@@ -118,7 +118,7 @@ async fn a_message_is_held_against_its_own_rules_and_its_records_against_the_sch
 }
 
 #[tokio::test]
-async fn what_has_changed_is_judged_together_and_not_blamed_for_its_age() {
+async fn siri_changes_are_validated_together_without_staleness_findings() {
     let folder = tempfile::tempdir().unwrap();
     let producer = producer(300).await;
     let feeds = format!(
@@ -149,7 +149,7 @@ async fn frozen() -> (Producer, String) {
 }
 
 #[tokio::test]
-async fn an_answer_that_stays_the_same_grows_old() {
+async fn an_unchanged_answer_becomes_stale() {
     let (_producer, feed) = frozen().await;
     let text = format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{feed}");
     let text = text.replace("poll = \"1s\"", "poll = \"20s\"");
@@ -171,7 +171,7 @@ async fn an_answer_that_stays_the_same_grows_old() {
 }
 
 #[tokio::test]
-async fn an_answer_that_stays_the_same_is_looked_at_after_a_restart_too() {
+async fn an_unchanged_answer_is_validated_again_after_a_restart() {
     let (_producer, feed) = frozen().await;
     let folder = tempfile::tempdir().unwrap();
     let looks = |found: &Value| found["summary"]["presence"]["messages"].as_u64();

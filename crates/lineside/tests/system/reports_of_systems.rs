@@ -61,7 +61,7 @@ async fn begin(site: &Site, files: [&str; 2]) -> String {
 }
 
 #[tokio::test]
-async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
+async fn vehicles_with_unrotated_ids_after_a_trip_are_reported() {
     let site = Site::default();
     let feeds = begin(&site, ["vehicle_types", "free_bike_status"]).await;
     site.put(
@@ -82,7 +82,7 @@ async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
 }
 
 #[tokio::test]
-async fn each_language_of_a_system_is_held_against_the_rules() {
+async fn every_language_of_a_gbfs_system_is_validated() {
     let site = Site::default();
     let producer = site.start().await;
     let listed = |language: &str| {
@@ -114,7 +114,7 @@ async fn each_language_of_a_system_is_held_against_the_rules() {
 }
 
 #[tokio::test]
-async fn a_systems_files_are_held_against_the_rules_and_each_other_as_they_come() {
+async fn gbfs_files_are_validated_alone_and_against_each_other() {
     let site = Site::default();
     let feeds = begin(&site, ["station_information", "station_status"]).await;
     site.put(

@@ -14,7 +14,7 @@ const STEADY: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn who_has_it_already_is_told_so() {
+async fn matching_etags_receive_304() {
     let server = shared_demo();
     for path in STEADY {
         let url = format!("{server}{path}");
@@ -34,7 +34,7 @@ async fn who_has_it_already_is_told_so() {
 }
 
 #[tokio::test]
-async fn dates_are_a_validator_too_but_tags_come_first() {
+async fn if_modified_since_works_and_etags_take_precedence() {
     let server = shared_demo();
     for path in ["/proxy/city", "/gtfs/city.zip", "/geojson/city/stops.geojson", "/gtfs-rt/city.pb"]
     {
@@ -50,7 +50,7 @@ async fn dates_are_a_validator_too_but_tags_come_first() {
 }
 
 #[tokio::test]
-async fn head_says_what_get_would() {
+async fn head_has_the_headers_of_get() {
     let server = shared_demo();
     for path in STEADY {
         let url = format!("{server}{path}");
@@ -65,7 +65,7 @@ async fn head_says_what_get_would() {
 }
 
 #[tokio::test]
-async fn each_coding_is_a_representation_of_its_own() {
+async fn every_content_coding_has_its_own_etag() {
     let server = shared_demo();
     let url = format!("{server}/geojson/city/stops.geojson");
     let plain = get(&url).await;
@@ -99,7 +99,7 @@ fn decode(coding: &str, body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn an_archive_is_sent_as_it_is() {
+async fn an_archive_is_sent_without_content_coding() {
     let url = format!("{}/proxy/city", shared_demo());
     let coded = get_with(&url, &[("accept-encoding", "gzip, br, zstd")]).await;
     assert!(!coded.headers().contains_key("content-encoding"));
@@ -109,14 +109,14 @@ async fn an_archive_is_sent_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_a_producer_made_may_not_run_here() {
+async fn proxied_bytes_are_sandboxed() {
     let response = get(&format!("{}/proxy/city", shared_demo())).await;
     let policy = response.headers()["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("sandbox"), "{policy}");
 }
 
 #[tokio::test]
-async fn a_page_loads_only_from_here() {
+async fn pages_load_resources_from_the_own_origin_only() {
     let server = shared_demo();
     for path in ["/", "/map", "/feeds/city"] {
         let response = get(&format!("{server}{path}")).await;
@@ -127,7 +127,7 @@ async fn a_page_loads_only_from_here() {
 }
 
 #[tokio::test]
-async fn another_version_than_the_one_that_if_match_names_is_refused() {
+async fn if_match_refuses_another_version() {
     let server = shared_demo();
     for path in ["/proxy/city", "/geojson/city/stops.geojson", "/api/v1/openapi.json"] {
         let url = format!("{server}{path}");

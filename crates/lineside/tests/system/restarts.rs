@@ -151,7 +151,7 @@ async fn revision(server: &ServerProcess) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_planned_restart_loses_nothing_and_tells_nothing_twice() {
+async fn a_planned_restart_loses_and_repeats_no_publication() {
     let house = House::new();
     let server = house.start().await;
     let mut stream = Stream::open(&server.url, &query()).await;
@@ -202,7 +202,7 @@ async fn a_planned_restart_loses_nothing_and_tells_nothing_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_websocket_comes_back_after_a_planned_restart_as_after_a_short_break() {
+async fn a_websocket_resumes_after_a_planned_restart() {
     let house = House::new();
     let server = house.start().await;
     let url = server.url.clone();
@@ -279,7 +279,7 @@ async fn after_a_crash_a_gap_is_marked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_file_is_no_obstacle_to_a_start() {
+async fn a_damaged_restart_file_does_not_prevent_the_start() {
     let house = House::new();
     let server = house.start().await;
     let before = revision(&server).await;

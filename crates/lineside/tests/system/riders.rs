@@ -41,7 +41,7 @@ fn date(town: &Town) -> String {
 }
 
 #[tokio::test]
-async fn a_network_has_its_lines_by_mode_and_its_stops() {
+async fn a_network_page_lists_lines_by_mode_and_stops() {
     let town = town().await;
     let page = town.page("/networks/town").await;
     assert!(page.contains("data-mode=\"Trains\""), "{page}");
@@ -76,7 +76,7 @@ async fn a_network_has_its_lines_by_mode_and_its_stops() {
 }
 
 #[tokio::test]
-async fn a_trip_has_its_calls_on_a_date_and_its_vehicle() {
+async fn a_trip_page_has_the_calls_of_a_date_and_the_vehicle() {
     let town = town().await;
     let date = date(&town);
     let page = town.page(&format!("/trips/town/a1?date={date}")).await;
@@ -99,7 +99,7 @@ async fn a_trip_has_its_calls_on_a_date_and_its_vehicle() {
 }
 
 #[tokio::test]
-async fn an_unknown_trip_and_a_date_without_the_trip_are_said_apart() {
+async fn an_unknown_trip_differs_from_a_date_without_the_trip() {
     let town = town().await;
     let said = async |path: &str| {
         let reply = get(&town.url(path)).await;
@@ -115,7 +115,7 @@ async fn an_unknown_trip_and_a_date_without_the_trip_are_said_apart() {
 }
 
 #[tokio::test]
-async fn departures_and_late_trips_lead_to_their_trip() {
+async fn departures_and_late_trips_link_to_their_trip() {
     let town = town().await;
     let link = format!("/trips/town/a1?date={}", date(&town));
     for path in ["/stops/town/S", "/delays/town?stop=S"] {
@@ -131,7 +131,7 @@ async fn departures_and_late_trips_lead_to_their_trip() {
 }
 
 #[tokio::test]
-async fn a_network_lists_its_alerts_with_what_they_affect() {
+async fn a_network_lists_its_alerts_with_the_affected_lines_and_stops() {
     let town = town().await;
     let url = town.url("/alerts/town");
     until("the alert is listed", async || {
@@ -148,7 +148,7 @@ async fn a_network_lists_its_alerts_with_what_they_affect() {
 }
 
 #[tokio::test]
-async fn a_board_goes_on_to_later_departures_and_back() {
+async fn a_board_links_to_later_and_earlier_departures() {
     let town = town().await;
     let rows = |page: &str| page.matches("data-trip=\"").count();
     let trips = |page: &str| -> Vec<String> {
@@ -176,7 +176,7 @@ async fn a_board_goes_on_to_later_departures_and_back() {
 }
 
 #[tokio::test]
-async fn a_line_has_its_times_and_leads_to_the_map() {
+async fn a_line_page_has_times_and_a_link_to_the_map() {
     let town = town().await;
     let page = town.page("/routes/town/A").await;
     assert!(page.contains("href=\"/map?route=town:A\""), "{page}");
@@ -189,7 +189,7 @@ async fn a_line_has_its_times_and_leads_to_the_map() {
 }
 
 #[tokio::test]
-async fn vehicles_listed_without_a_map_lead_to_their_line_and_trip() {
+async fn vehicles_in_the_list_link_to_their_line_and_trip() {
     let town = town().await;
     let page = town.page("/map").await;
     let (_, list) = page.split_once("id=\"list\"").unwrap();
@@ -215,7 +215,7 @@ async fn a_search_finds_lines_by_mode_and_misspelled_stops() {
 }
 
 #[tokio::test]
-async fn a_network_has_a_share_and_a_line_has_a_word() {
+async fn the_delay_answer_is_a_share_for_networks_and_a_word_for_lines() {
     let town = town().await;
     let network = town.page("/delays/town").await;
     assert!(network.contains("answer is-share") && network.contains("data-figure=\"cancelled\""));

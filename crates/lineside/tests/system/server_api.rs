@@ -54,7 +54,7 @@ async fn error(server: &str, method: &str, asked: Value) -> (u64, String) {
 }
 
 #[tokio::test]
-async fn what_is_published_reaches_who_listens() {
+async fn a_publication_reaches_its_subscribers() {
     let (_running, server) = server().await;
     let mut stream = Stream::open(&server, "channel=app/x&channel=app/y").await;
     let data = r#"{ "zulu": 1,
@@ -86,7 +86,7 @@ async fn what_is_published_reaches_who_listens() {
 }
 
 #[tokio::test]
-async fn a_stream_that_comes_back_is_given_what_was_published_meanwhile() {
+async fn a_resumed_stream_receives_missed_publications() {
     let (_running, server) = server().await;
     let mut stream = Stream::open(&server, "channel=app/kept/x").await;
     call(&server, "publish", json!({"channel": "app/kept/x", "data": 1})).await;
@@ -104,7 +104,7 @@ async fn a_stream_that_comes_back_is_given_what_was_published_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_history_is_kept_where_the_namespace_says_so() {
+async fn a_namespace_with_history_retains_publications() {
     let (_running, server) = server().await;
     for data in 1..=4 {
         let asked = json!({"channel": "app/kept/x", "data": data, "tags": {"n": "x"}});
@@ -137,7 +137,7 @@ async fn a_history_is_kept_where_the_namespace_says_so() {
 }
 
 #[tokio::test]
-async fn the_same_key_publishes_once() {
+async fn an_idempotency_key_publishes_once() {
     let (_running, server) = server().await;
     let asked = json!({"channel": "app/kept/x", "data": 1, "idempotency_key": "k"});
     let first = call(&server, "publish", asked.clone()).await;
@@ -147,7 +147,7 @@ async fn the_same_key_publishes_once() {
 }
 
 #[tokio::test]
-async fn who_is_there_can_be_asked() {
+async fn presence_can_be_queried() {
     let (_running, server) = server().await;
     let stats = call(&server, "presence_stats", json!({"channel": "app/kept/x"})).await;
     assert_eq!(stats["result"], json!({"num_clients": 0, "num_users": 0}));
@@ -157,7 +157,7 @@ async fn who_is_there_can_be_asked() {
 }
 
 #[tokio::test]
-async fn what_is_asked_for_wrongly_is_refused_in_the_apis_words() {
+async fn invalid_calls_are_refused_with_api_error_codes() {
     let (_running, server) = server().await;
     let large = "x".repeat(250_000);
     for (method, asked, code, says) in [
@@ -187,7 +187,7 @@ async fn what_is_asked_for_wrongly_is_refused_in_the_apis_words() {
 }
 
 #[tokio::test]
-async fn without_the_key_nothing_is_done() {
+async fn calls_without_the_api_key_are_refused() {
     let (_running, server) = server().await;
     for key in ["", "a key of the test", "a key of the tests!", "a key of the testz"] {
         let request = client().post(format!("{server}/api/publish")).header("x-api-key", key);
@@ -201,7 +201,7 @@ async fn without_the_key_nothing_is_done() {
 }
 
 #[tokio::test]
-async fn a_channel_is_for_those_whom_its_namespace_lets_in() {
+async fn a_namespace_restricts_its_subscribers() {
     let (_running, server) = server().await;
     for (channel, status, code) in
         [("app/members/x", 401, "unauthorized"), ("app/closed/x", 403, "permission_denied")]
@@ -222,7 +222,7 @@ async fn a_channel_is_for_those_whom_its_namespace_lets_in() {
 }
 
 #[tokio::test]
-async fn who_guesses_the_key_has_to_wait_and_is_told_how_long() {
+async fn guessing_the_key_is_blocked_with_retry_after() {
     const GUESSES_MAX: usize = 100;
     let (_running, server) = server().await;
     let guess = async |n: usize| {

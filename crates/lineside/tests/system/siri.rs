@@ -80,7 +80,7 @@ fn is_of(journey: &VehicleJourney, record: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn journeys_are_as_late_as_the_state_says() {
+async fn siri_journeys_have_the_delays_of_the_state() {
     // The city changes between two requests, so only journeys of the same record are compared.
     let compared = until_some("enough journeys are compared", async || {
         let delivery = asked("/siri/rest/et?datasetId=city-trips&maxSize=3000").await;
@@ -103,7 +103,7 @@ async fn journeys_are_as_late_as_the_state_says() {
 }
 
 #[tokio::test]
-async fn vehicles_of_siri_are_those_of_the_state() {
+async fn siri_vehicles_are_those_of_the_state() {
     let found = until_some("all vehicles are told", async || {
         let delivery = asked("/siri/2.0/vehicle-monitoring.json").await;
         let vehicles = get_json(&format!("{}/geojson/city/vehicles.geojson", shared_demo())).await;
@@ -120,7 +120,7 @@ async fn vehicles_of_siri_are_those_of_the_state() {
 }
 
 #[tokio::test]
-async fn both_forms_of_siri_lite_say_the_same() {
+async fn siri_lite_has_the_same_content_in_json_and_xml() {
     for service in ["lines-discovery", "stoppoints-discovery"] {
         let url = format!("{}/siri/2.0/{service}", shared_demo());
         let json = get(&format!("{url}.json")).await.bytes().await.unwrap();
@@ -167,7 +167,7 @@ async fn a_stop() -> String {
 }
 
 #[tokio::test]
-async fn a_stop_has_the_visits_of_its_board() {
+async fn stop_monitoring_has_the_departures_of_the_board() {
     let stop = a_stop().await;
     for monitoring_ref in [stop.clone(), format!("city:{stop}")] {
         let path = format!("/siri/2.0/stop-monitoring.json?monitoringref={monitoring_ref}");
@@ -197,7 +197,7 @@ async fn a_stop_has_the_visits_of_its_board() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_is_said_in_siris_terms() {
+async fn failed_requests_have_siri_error_conditions() {
     for (path, error) in [
         ("/siri/2.0/stop-monitoring.json", "OtherError"),
         ("/siri/2.0/stop-monitoring.xml?MonitoringRef=nowhere", "InvalidDataReferencesError"),
@@ -232,7 +232,7 @@ async fn what_cannot_be_answered_is_said_in_siris_terms() {
 }
 
 #[tokio::test]
-async fn a_data_set_settles_which_network_an_id_is_of() {
+async fn the_dataset_id_selects_the_network_of_an_ambiguous_id() {
     let folder = tempfile::tempdir().unwrap();
     let mut text = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n".to_owned();
     for id in ["town", "twin"] {
@@ -270,7 +270,7 @@ async fn a_data_set_settles_which_network_an_id_is_of() {
 }
 
 #[tokio::test]
-async fn answers_have_what_every_representation_has() {
+async fn siri_answers_have_etags_caching_and_content_coding() {
     let url = format!("{}/siri/2.0/stoppoints-discovery.json", shared_demo());
     until_some("the answer stays the same between two requests", async || {
         let first = get(&url).await;
@@ -285,7 +285,7 @@ async fn answers_have_what_every_representation_has() {
 }
 
 #[tokio::test]
-async fn who_asks_again_is_told_what_changed_since() {
+async fn a_repeated_request_returns_only_changes() {
     let path = "/siri/rest/vm?datasetId=city-vehicles&requestorId=again";
     let first = asked(path).await;
     let all = first.vehicle_monitorings[0].vehicle_activities.len();
@@ -320,7 +320,7 @@ async fn who_asks_again_is_told_what_changed_since() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_comes_with_the_next_answer() {
+async fn remaining_records_come_with_the_next_answer() {
     let all = asked("/siri/rest/sx").await.situation_exchanges[0].situations.len();
     let journeys_in_all = journeys(&asked("/siri/rest/et?maxSize=3000").await).len();
     assert!(all > 0 && journeys_in_all > 5);
@@ -350,7 +350,7 @@ async fn what_does_not_fit_comes_with_the_next_answer() {
 }
 
 #[tokio::test]
-async fn the_nordic_form_is_xml_unless_json_is_asked_for() {
+async fn the_nordic_addresses_return_xml_unless_json_is_requested() {
     let url = format!("{}/siri/rest/sx", shared_demo());
     for (accept, kind) in [
         ("*/*", "application/xml"),
@@ -391,7 +391,7 @@ async fn answer(body: &str, kind: &str) -> (String, SiriMessage) {
 }
 
 #[tokio::test]
-async fn requests_in_an_envelope_are_answered_in_one() {
+async fn soap_requests_are_answered_in_soap() {
     let stop = a_stop().await;
     let info = "<ServiceRequestInfo><siri:RequestTimestamp>2026-11-21T19:25:00Z</siri:RequestTimestamp>\
                 <siri:RequestorRef>me</siri:RequestorRef>\
@@ -433,7 +433,7 @@ async fn requests_in_an_envelope_are_answered_in_one() {
 }
 
 #[tokio::test]
-async fn what_asks_for_any_services_is_answered_as_that() {
+async fn a_soap_get_siri_service_request_is_answered_for_its_services() {
     let stop = a_stop().await;
     let request = format!("<siri:MonitoringRef>{stop}</siri:MonitoringRef>");
     let of_stop = format!(
@@ -455,7 +455,7 @@ async fn what_asks_for_any_services_is_answered_as_that() {
 }
 
 #[tokio::test]
-async fn what_is_not_offered_in_an_envelope_is_answered_with_a_fault() {
+async fn unsupported_soap_operations_are_answered_with_a_fault() {
     for (address, name) in [
         ("/siri/services", "GetGeneralMessage"),
         ("/siri/services", "GetFoo"),
@@ -497,7 +497,7 @@ async fn plain_requests_for_several_services_are_answered_in_one_delivery() {
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_read_is_a_fault_of_its_envelope() {
+async fn an_unreadable_soap_request_is_answered_with_a_fault() {
     let broken = format!("{ENVELOPE}<sw:Nothing xmlns:sw=\"http://wsdl.siri.org.uk\"></S:Body>");
     let response = posted("/siri/services", &broken).await;
     assert_eq!(response.status(), 500);

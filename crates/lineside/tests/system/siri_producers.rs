@@ -51,7 +51,7 @@ async fn vehicles(url: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_feed_of_siri_is_shown_and_goes_out_in_every_form() {
+async fn a_siri_feed_is_shown_and_served_in_every_format() {
     let producer = Producer::start(said(&vehicle("V"))).await;
     let (running, url) = server(&format!(
         "id = \"s\"\nurl = {:?}\npoll = \"1s\"\nsiri = {{ services = [\"vm\"], envelope = \"soap\" }}\n",
@@ -72,7 +72,7 @@ async fn a_feed_of_siri_is_shown_and_goes_out_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_producer_that_is_subscribed_to_brings_its_news_with_its_key_and_nobody_else_does() {
+async fn only_deliveries_with_the_key_of_the_subscription_are_accepted() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");

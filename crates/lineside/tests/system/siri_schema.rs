@@ -25,7 +25,7 @@ async fn a_stop() -> String {
 }
 
 #[test]
-fn what_is_kept_beside_the_tests_is_as_the_schema_has_it() {
+fn golden_siri_files_are_valid_by_the_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lineside-ingest/tests/golden");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|it| it == "xml"));
@@ -40,7 +40,7 @@ fn what_is_kept_beside_the_tests_is_as_the_schema_has_it() {
 }
 
 #[tokio::test]
-async fn every_kind_of_answer_is_as_the_schema_has_it() {
+async fn every_kind_of_answer_is_valid_by_the_schema() {
     let stop = a_stop().await;
     let visits = format!(
         "<StopMonitoringRequest><MonitoringRef>{stop}</MonitoringRef></StopMonitoringRequest>\
@@ -94,7 +94,7 @@ async fn every_kind_of_answer_is_as_the_schema_has_it() {
 }
 
 #[tokio::test]
-async fn every_kind_of_answer_in_an_envelope_is_as_the_schema_has_it() {
+async fn every_kind_of_soap_answer_is_valid_by_the_schema() {
     let stop = a_stop().await;
     let of_any = format!(
         "<siri:StopMonitoringRequest><siri:MonitoringRef>{stop}</siri:MonitoringRef>\
@@ -119,7 +119,7 @@ async fn every_kind_of_answer_in_an_envelope_is_as_the_schema_has_it() {
 }
 
 #[tokio::test]
-async fn answers_around_subscriptions_are_as_the_schema_has_them() {
+async fn subscription_answers_are_valid_by_the_schema() {
     let wish = "<VehicleMonitoringSubscriptionRequest>\
                 <SubscriptionIdentifier>a</SubscriptionIdentifier>\
                 <InitialTerminationTime>2020-01-01T00:00:00Z</InitialTerminationTime>\

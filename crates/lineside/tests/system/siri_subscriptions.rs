@@ -184,7 +184,7 @@ async fn until_counted(server: &str, count: usize) {
 }
 
 #[tokio::test]
-async fn a_subscriber_is_met_told_all_and_then_what_changes() {
+async fn a_subscriber_receives_a_heartbeat_all_data_and_then_changes() {
     let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
@@ -243,7 +243,7 @@ async fn town(folder: &Path) -> (ServerProcess, Lines, Producer) {
 }
 
 #[tokio::test]
-async fn visits_of_a_stop_are_told_when_they_change_and_taken_back_when_they_are_gone() {
+async fn changed_visits_are_delivered_and_removed_ones_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let (server, lines, producer) = town(folder.path()).await;
     let consumer = Consumer::default();
@@ -292,7 +292,7 @@ async fn visits_of_a_stop_are_told_when_they_change_and_taken_back_when_they_are
 }
 
 #[tokio::test]
-async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
+async fn a_soap_subscription_is_delivered_in_soap_until_it_expires() {
     let (running, server) = server("").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
@@ -329,7 +329,7 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
+async fn a_host_that_refuses_the_heartbeat_receives_no_data() {
     let (running, server) = server("allow_private_subscribers = true").await;
     let stranger = Consumer { refuses: true, ..Consumer::default() };
     let address = stranger.start().await;
@@ -349,7 +349,7 @@ async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
 }
 
 #[tokio::test]
-async fn a_stranger_neither_ends_nor_replaces_what_is_anothers() {
+async fn another_client_cannot_end_or_replace_a_subscription() {
     let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
@@ -393,7 +393,7 @@ async fn a_stranger_neither_ends_nor_replaces_what_is_anothers() {
 }
 
 #[tokio::test]
-async fn every_wish_is_answered_also_those_beyond_what_one_request_may_hold() {
+async fn every_requested_subscription_has_a_status_even_beyond_the_limit() {
     let server = shared_demo();
     let later = in_minutes(7 * 24 * 60).to_string();
     let wishes: String =
@@ -410,7 +410,7 @@ async fn every_wish_is_answered_also_those_beyond_what_one_request_may_hold() {
 }
 
 #[tokio::test]
-async fn what_a_subscription_needs_is_asked_for() {
+async fn incomplete_subscription_requests_are_refused() {
     let server = shared_demo();
     // The city's clock runs ahead of ours, the more the longer other tests have run.
     let later = in_minutes(7 * 24 * 60).to_string();

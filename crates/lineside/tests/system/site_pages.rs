@@ -23,7 +23,7 @@ fn title(page: &str) -> &str {
 }
 
 #[tokio::test]
-async fn every_page_has_a_description_a_picture_and_its_own_address() {
+async fn every_page_has_a_description_preview_image_and_canonical_address() {
     let server = shared_demo();
     for path in ["/", "/map", "/feeds/city", "/feeds/city/versions", "/delays/city"] {
         let page = page(&format!("{server}{path}")).await;
@@ -50,7 +50,7 @@ async fn every_page_has_a_description_a_picture_and_its_own_address() {
 }
 
 #[tokio::test]
-async fn a_page_with_an_atom_feed_links_to_it_in_sight() {
+async fn a_page_with_an_atom_feed_has_a_visible_link_to_it() {
     let server = shared_demo();
     for path in ["/", "/feeds/city", "/ops"] {
         let page = page(&format!("{server}{path}")).await;
@@ -66,7 +66,7 @@ async fn a_page_with_an_atom_feed_links_to_it_in_sight() {
 }
 
 #[tokio::test]
-async fn each_kind_of_page_describes_itself() {
+async fn every_kind_of_page_has_its_own_description() {
     let server = shared_demo();
     let mut seen = std::collections::BTreeMap::new();
     let url = format!("{server}/api/v1/stops?limit=1");
@@ -103,7 +103,7 @@ async fn each_kind_of_page_describes_itself() {
 }
 
 #[tokio::test]
-async fn a_title_follows_what_the_page_shows() {
+async fn the_title_names_the_content_of_the_page() {
     let server = shared_demo();
     let titled = async |path: &str| title(&page(&format!("{server}{path}")).await).to_owned();
     assert!(titled("/?q=harbour").await.contains("harbour"));
@@ -136,7 +136,7 @@ async fn a_title_follows_what_the_page_shows() {
 }
 
 #[tokio::test]
-async fn browsers_and_search_engines_find_their_files() {
+async fn icons_manifest_and_robots_txt_are_served() {
     let server = shared_demo();
     for (path, kind) in [
         ("/favicon.ico", "image/x-icon"),
@@ -158,7 +158,7 @@ async fn browsers_and_search_engines_find_their_files() {
 }
 
 #[tokio::test]
-async fn a_missing_page_suggests_what_may_be_meant() {
+async fn a_missing_page_suggests_similar_addresses() {
     let server = shared_demo();
     for (path, suggested) in [
         ("/feeds/cites", "/feeds/city"),
@@ -194,7 +194,7 @@ fn write_config(folder: &std::path::Path, site: &str) {
 }
 
 #[tokio::test]
-async fn the_operators_name_logo_and_links_are_on_every_page_also_after_a_reload() {
+async fn every_page_has_the_name_logo_and_links_of_the_operator() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("logo.svg"), "<svg xmlns=\"http://www.w3.org/2000/svg\"/>")
         .unwrap();

@@ -131,7 +131,7 @@ async fn next_frame(socket: &mut OwnedReadHalf) -> Option<(u8, u32, Vec<u8>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
+async fn a_connection_that_reads_nothing_of_its_reply_is_closed() {
     let server = Server::start("send_timeout = \"1s\"").await;
     let mut connections = Vec::new();
     for _ in 0..40 {
@@ -144,7 +144,7 @@ async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_leaves_no_room_is_reset_and_the_connection_goes_on() {
+async fn an_unread_http2_stream_is_reset_and_its_connection_continues() {
     const STREAMS: u32 = 20;
     let server = Server::start("send_timeout = \"1s\"").await;
     let (mut read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
@@ -177,7 +177,7 @@ async fn a_stream_that_leaves_no_room_is_reset_and_the_connection_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_to_be_sent_on_a_connection_is_bounded() {
+async fn unsent_bytes_of_a_connection_are_limited() {
     let server = Server::start("unsent_bytes = \"1MiB\"").await;
     let client = reqwest::Client::builder()
         .http2_prior_knowledge()
@@ -203,7 +203,7 @@ async fn what_waits_to_be_sent_on_a_connection_is_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_with_little_room_left_resets_who_takes_nothing_long_before_the_timeout() {
+async fn under_pressure_unread_streams_are_reset_before_the_timeout() {
     let server = Server::start("send_timeout = \"10m\"\nunsent_bytes = \"4MiB\"").await;
     let url = format!("{}/api/v1/openapi.json", server.process.url);
     let length = get(&url).await.bytes().await.unwrap().len();
@@ -219,7 +219,7 @@ async fn a_server_with_little_room_left_resets_who_takes_nothing_long_before_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_keeps_bodies_that_are_no_longer_served_is_reset_once_they_take_too_much() {
+async fn streams_that_hold_too_many_replaced_bodies_are_reset() {
     let number = AtomicU64::new(0);
     let producer =
         Producer::answering(move |_| Answer::Bytes(body(number.fetch_add(1, Relaxed)))).await;
@@ -232,7 +232,7 @@ async fn who_keeps_bodies_that_are_no_longer_served_is_reset_once_they_take_too_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_resets_of_one_stream_ends_its_connection() {
+async fn a_flood_of_resets_closes_the_connection() {
     let server = Server::start("").await;
     let (mut read, mut write) = server.connect_http2(&[]).await.into_split();
     write.write_all(&frame(HEADERS, 0x5, 1, &request("/healthz"))).await.unwrap();
@@ -244,7 +244,7 @@ async fn a_flood_of_resets_of_one_stream_ends_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_frames_ends_its_connection() {
+async fn a_flood_of_pings_closes_the_connection() {
     let server = Server::start("").await;
     let (mut read, mut write) = server.connect_http2(&[]).await.into_split();
     let reading = tokio::spawn(async move { while next_frame(&mut read).await.is_some() {} });
@@ -255,7 +255,7 @@ async fn a_flood_of_frames_ends_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_of_file_sizes_does_not_end_the_server() {
+async fn a_file_size_signal_does_not_end_the_server() {
     let server = Server::start("").await;
     server.process.signal("-XFSZ");
     assert_eq!(get(&format!("{}/healthz", server.process.url)).await.status(), 200);

@@ -111,7 +111,7 @@ async fn read(url: String, feed: usize, seen: Seen, n_seen: Arc<AtomicU64>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_client_was_given_is_there_after_the_process_was_killed() {
+async fn served_bytes_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let news = News::default();
     let config = configure(folder.path(), &news.start().await);
@@ -169,7 +169,7 @@ fn one_feed(folder: &Path, url: &str) -> String {
 }
 
 #[tokio::test]
-async fn after_a_stop_and_after_a_crash_the_first_request_is_conditional() {
+async fn the_first_request_after_a_stop_or_crash_is_conditional() {
     let modified = "last-modified: Wed, 04 Mar 2026 07:00:00 GMT";
     let good = answer("200 OK", &["etag: \"one\"", modified], b"a body");
     let producer = Producer::start(Answer::Conditional("\"one\"", good)).await;
@@ -192,7 +192,7 @@ async fn after_a_stop_and_after_a_crash_the_first_request_is_conditional() {
 }
 
 #[tokio::test]
-async fn a_disk_that_takes_nothing_stops_neither_polling_nor_serving() {
+async fn a_failing_disk_prevents_neither_polling_nor_serving() {
     let producer = Producer::start(Answer::Bytes(answer("200 OK", &[], b"one"))).await;
     let folder = tempfile::tempdir().unwrap();
     let config = one_feed(folder.path(), &producer.url("/a"));
@@ -217,8 +217,7 @@ async fn a_disk_that_takes_nothing_stops_neither_polling_nor_serving() {
 }
 
 #[tokio::test]
-async fn a_start_on_a_disk_that_takes_nothing_keeps_removed_feeds_removed_and_the_last_good_bytes()
-{
+async fn a_start_on_a_failing_disk_preserves_removals_and_last_good_bytes() {
     let producer = Producer::start(Answer::Bytes(answer("200 OK", &[], b"good"))).await;
     let folder = tempfile::tempdir().unwrap();
     let config = one_feed(folder.path(), &producer.url("/a"));

@@ -69,7 +69,7 @@ async fn text(url: String) -> String {
 }
 
 #[tokio::test]
-async fn an_expired_timetable_is_expired_everywhere() {
+async fn an_expired_timetable_is_shown_as_expired_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let today = Zoned::now().date();
     write_schedule(&folder.path().join("old"), Date::constant(2024, 6, 1), true);
@@ -138,7 +138,7 @@ async fn an_expired_timetable_is_expired_everywhere() {
 }
 
 #[tokio::test]
-async fn a_timetable_of_the_future_is_not_yet_valid() {
+async fn a_future_timetable_is_not_yet_valid() {
     let folder = tempfile::tempdir().unwrap();
     let start = Zoned::now().date().saturating_add(12.days());
     write_schedule_from(&folder.path().join("next"), start, start.saturating_add(90.days()), true);
@@ -188,7 +188,7 @@ fn write_recording(folder: &Path) {
 }
 
 #[tokio::test]
-async fn a_recording_is_marked_wherever_its_time_is_shown() {
+async fn a_recording_is_marked_on_every_page_with_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let town = folder.path().join("town");
     write_schedule(&town, Date::constant(2024, 6, 1), true);
@@ -270,7 +270,7 @@ async fn delays_of_a_recording_are_of_its_day_and_what_is_not_known_is_no_zero()
 }
 
 #[tokio::test]
-async fn a_paused_feed_is_paused_and_not_ok() {
+async fn a_paused_feed_has_the_state_paused() {
     let folder = tempfile::tempdir().unwrap();
     write_schedule(&folder.path().join("town"), Date::constant(2999, 1, 1), true);
     let server = serve(folder.path(), &["town"]);

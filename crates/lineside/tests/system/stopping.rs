@@ -40,7 +40,7 @@ async fn a_server_stops_cleanly_within_five_seconds() {
 
 /// A parent that reads the greeting may stop the server at once.
 #[tokio::test]
-async fn a_server_can_be_asked_to_stop_before_its_greeting_is_read() {
+async fn a_server_stops_even_if_its_greeting_is_unread() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");
     std::fs::write(&file, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n").unwrap();
@@ -87,7 +87,7 @@ fn fill(pipe: &std::io::PipeWriter) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_too_many_is_told_so_at_once() {
+async fn a_connection_beyond_the_limit_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[limits]\nconnections = 3\n";
     let server = ServerProcess::serving(folder.path(), text);
@@ -113,7 +113,7 @@ async fn a_connection_too_many_is_told_so_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopping_server_is_not_ready_and_opens_no_stream() {
+async fn a_stopping_server_is_not_ready_and_refuses_new_streams() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(
         folder.path(),

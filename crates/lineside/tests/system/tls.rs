@@ -36,7 +36,7 @@ pub(crate) fn client(folder: &Path, only_http1: bool) -> reqwest::Client {
 }
 
 #[tokio::test]
-async fn pages_and_streams_come_over_both_versions_of_http() {
+async fn pages_and_streams_work_over_http_1_and_2() {
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
     let server = start(folder.path());
@@ -55,7 +55,7 @@ async fn pages_and_streams_come_over_both_versions_of_http() {
 }
 
 #[tokio::test]
-async fn sessions_over_it_lose_nothing() {
+async fn sessions_over_tls_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
     let server = start(folder.path());
@@ -77,7 +77,7 @@ async fn sessions_over_it_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_new_certificate_is_shown_without_a_restart_and_a_bad_one_is_not() {
+async fn a_new_certificate_is_used_without_a_restart_unless_invalid() {
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
     let server = start(folder.path());
@@ -100,7 +100,7 @@ async fn a_new_certificate_is_shown_without_a_restart_and_a_bad_one_is_not() {
 }
 
 #[test]
-fn what_is_wrong_with_the_files_is_said_at_the_start() {
+fn invalid_certificate_files_are_reported_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());
     let config = folder.path().join("lineside.toml");
@@ -112,7 +112,7 @@ fn what_is_wrong_with_the_files_is_said_at_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
+async fn a_connection_that_reads_nothing_of_its_reply_is_closed() {
     const READERS: usize = 10;
     let folder = tempfile::tempdir().unwrap();
     certify(folder.path());

@@ -227,11 +227,11 @@ async fn check(asking: DemoSiriMode) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn boards_made_of_siri_that_is_asked_for_are_those_made_of_gtfs_realtime() {
+async fn boards_from_requested_siri_equal_those_from_gtfs_realtime() {
     check(DemoSiriMode::Request).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn boards_made_of_siri_that_is_subscribed_to_are_those_made_of_gtfs_realtime() {
+async fn boards_from_subscribed_siri_equal_those_from_gtfs_realtime() {
     check(DemoSiriMode::Subscribe).await;
 }

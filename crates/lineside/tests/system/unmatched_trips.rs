@@ -96,7 +96,7 @@ async fn a_board_shows_live_trips_once_and_without_scheduled_times() {
 }
 
 #[tokio::test]
-async fn vehicles_of_trips_that_have_not_started_or_have_ended_do_not_count() {
+async fn vehicles_of_trips_not_under_way_are_not_counted() {
     let town = town().await;
     let counts = get_json(&town.url("/map/counts")).await;
     assert_eq!(
@@ -109,7 +109,7 @@ async fn vehicles_of_trips_that_have_not_started_or_have_ended_do_not_count() {
 }
 
 #[tokio::test]
-async fn a_line_shows_trips_under_way_where_they_should_be_and_those_that_start_later_apart() {
+async fn a_line_shows_trips_under_way_and_later_trips_separately() {
     let town = town().await;
     let url = town.url("/routes/town/A");
     let page = async || get(&url).await.text().await.unwrap();

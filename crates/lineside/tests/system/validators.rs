@@ -53,7 +53,7 @@ fn version(report: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_fails() {
+async fn an_external_report_is_shown_and_survives_a_failed_run() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     // A zip contains its time of creation.
@@ -155,7 +155,7 @@ fn validator(name: &str, script: &str, keys: &str) -> String {
 }
 
 #[tokio::test]
-async fn whatever_a_validator_does_is_told_and_holds_up_nobody() {
+async fn failures_of_a_validator_are_reported_and_block_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     put(place, "city.zip", &schedule(""));

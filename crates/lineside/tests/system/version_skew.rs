@@ -125,7 +125,7 @@ fn skew(report: &Value) -> Option<&Value> {
 }
 
 #[tokio::test]
-async fn the_version_that_fits_is_named_after_a_restart_too() {
+async fn the_matching_version_is_found_after_a_restart_too() {
     let house = House::new().await;
     house.give("one");
     let server = house.start().await;

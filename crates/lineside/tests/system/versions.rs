@@ -77,7 +77,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn every_version_of_a_schedule_stays_to_be_downloaded() {
+async fn every_version_of_a_schedule_can_be_downloaded() {
     let house = House::new().await;
     let first = house.give("one");
     let server = house.start().await;
@@ -168,7 +168,7 @@ async fn refusals(url: &str) {
 }
 
 #[tokio::test]
-async fn a_version_that_is_over_is_marked_and_changes_are_counted() {
+async fn an_expired_version_is_marked_and_changes_are_counted() {
     let house = House::new().await;
     house.give_zip(schedule_until("old", "20240601"));
     let server = house.start().await;
@@ -201,7 +201,7 @@ async fn a_version_that_is_over_is_marked_and_changes_are_counted() {
 }
 
 #[tokio::test]
-async fn versions_beyond_their_number_go() {
+async fn versions_beyond_the_limit_are_deleted() {
     let house = House::new().await;
     let labels_of = ["a", "b", "c", "d", "e"];
     house.give(labels_of[0]);

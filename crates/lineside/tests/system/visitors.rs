@@ -65,7 +65,7 @@ async fn report(link: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
+async fn an_upload_has_a_report_at_a_link_that_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(
         folder.path(),
@@ -111,7 +111,7 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
 }
 
 #[tokio::test]
-async fn a_file_may_come_by_itself_and_is_counted_as_anywhere() {
+async fn a_raw_upload_is_checked_like_on_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
     let routes = "route_id,agency_id,route_short_name,route_type\nR1,A1,1,three\n";
@@ -130,7 +130,7 @@ async fn a_file_may_come_by_itself_and_is_counted_as_anywhere() {
 }
 
 #[tokio::test]
-async fn a_visitor_is_shown_where_it_is() {
+async fn an_upload_report_has_a_map_of_the_findings() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
     let link = bring(&server.url, "gtfs.zip", &zip_with("shapes.txt", ASTRAY)).await;
@@ -151,7 +151,7 @@ async fn a_visitor_is_shown_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_taken_is_said() {
+async fn invalid_uploads_are_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(
         folder.path(),
@@ -202,7 +202,7 @@ async fn what_cannot_be_taken_is_said() {
 }
 
 #[tokio::test]
-async fn only_addresses_of_the_internet_are_asked() {
+async fn only_public_internet_addresses_are_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
     let own = server.url.clone();
@@ -227,7 +227,7 @@ async fn only_addresses_of_the_internet_are_asked() {
 }
 
 #[tokio::test]
-async fn a_file_that_lists_others_leads_to_no_address_of_ours() {
+async fn a_discovery_file_cannot_cause_requests_to_internal_addresses() {
     let inside = Site::default();
     let secret = r#"{"last_updated":"S3CRET","ttl":"S3CRET","version":"2.3","data":{}}"#;
     inside.put("/inside.json", secret);
@@ -245,7 +245,7 @@ async fn a_file_that_lists_others_leads_to_no_address_of_ours() {
 }
 
 #[tokio::test]
-async fn pages_of_other_sites_can_neither_bring_a_file_nor_read_a_report() {
+async fn pages_of_other_sites_cannot_upload_or_read_reports() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
     let url = format!("{}/validate", server.url);
@@ -282,7 +282,7 @@ async fn pages_of_other_sites_can_neither_bring_a_file_nor_read_a_report() {
 }
 
 #[tokio::test]
-async fn places_are_bounded_and_come_free_again() {
+async fn upload_slots_are_limited_and_freed_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
     let host = server.url.strip_prefix("http://").unwrap();
@@ -325,7 +325,7 @@ fn filled(temporary: &Path) -> Option<PathBuf> {
 }
 
 #[tokio::test]
-async fn what_visitors_bring_is_seen_by_nobody_else_and_stays_after_no_stop() {
+async fn uploads_are_private_and_deleted_when_the_server_stops() {
     let folder = tempfile::tempdir().unwrap();
     let temporary = folder.path().join("tmp");
     fs::create_dir(&temporary).unwrap();
@@ -380,7 +380,7 @@ async fn what_visitors_bring_is_seen_by_nobody_else_and_stays_after_no_stop() {
 }
 
 #[tokio::test]
-async fn a_server_may_take_nothing_of_visitors() {
+async fn uploads_can_be_disabled() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[server]\nlisten = \"127.0.0.1:0\"\n[uploads]\nenabled = false\n";
     let server = ServerProcess::serving(folder.path(), text);

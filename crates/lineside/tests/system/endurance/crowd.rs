@@ -138,7 +138,7 @@ async fn lie(address: String, first: usize, over: Arc<AtomicBool>, lies: Arc<Ato
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_good_lose_nothing_by_the_bad() {
+async fn well_behaved_clients_lose_nothing_to_misbehaving_ones() {
     let folder = tempfile::tempdir().unwrap();
     // The logs are long enough for good clients on a busy machine, and too short to buffer per client.
     let server = start(folder.path(), "1MiB");

@@ -235,7 +235,7 @@ async fn publish(server: &ServerProcess, back_end: &BackEnd, duration: Duration)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_stays_misses_nothing_and_the_server_does_not_grow() {
+async fn long_sessions_miss_nothing_and_memory_does_not_grow() {
     let seconds = number_from("LINESIDE_SOAK_SECONDS").unwrap_or(SECONDS_DEFAULT);
     let seed = number_from("LINESIDE_SOAK_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("LINESIDE_SOAK_SECONDS={seconds} LINESIDE_SOAK_SEED={seed}");

@@ -116,7 +116,7 @@ fn take(given: &mut Given, publication: &Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_come_back_at_once_and_nothing_is_lost() {
+async fn a_reconnect_of_all_clients_at_once_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), "8MiB");
     let (address, back_end) = (address_of(&server), BackEnd::of(&server));

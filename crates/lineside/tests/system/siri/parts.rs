@@ -13,7 +13,7 @@ fn vehicles_of(delivery: &ServiceDelivery) -> (Vec<String>, bool) {
 }
 
 #[tokio::test]
-async fn whoever_posts_while_there_is_more_is_given_everything_and_comes_to_an_end() {
+async fn posting_until_more_data_is_false_returns_all_vehicles() {
     let in_all = vehicles_of(&asked("/siri/rest/vm?datasetId=city-vehicles").await).0.len();
     assert!(in_all > 10, "{in_all}");
     let request = "<MaximumVehicles>10</MaximumVehicles>";
@@ -55,7 +55,7 @@ async fn whoever_posts_while_there_is_more_is_given_everything_and_comes_to_an_e
 }
 
 #[tokio::test]
-async fn a_part_of_no_vehicles_is_refused_as_it_would_never_end() {
+async fn a_maximum_of_zero_vehicles_is_refused() {
     let request = "<MaximumVehicles>0</MaximumVehicles>";
     let named = plain(&format!(
         "<ServiceRequest><RequestorRef>none at all</RequestorRef>\
@@ -70,7 +70,7 @@ async fn a_part_of_no_vehicles_is_refused_as_it_would_never_end() {
 }
 
 #[tokio::test]
-async fn a_posted_request_is_narrowed_by_its_address_and_coded() {
+async fn a_posted_request_is_filtered_by_its_address_and_compressed() {
     let body = plain("<ServiceRequest><VehicleMonitoringRequest/></ServiceRequest>");
     let url = format!("{}/siri/services", shared_demo());
     let post = |query: &str, coding: &'static str| {
@@ -90,7 +90,7 @@ async fn a_posted_request_is_narrowed_by_its_address_and_coded() {
 }
 
 #[tokio::test]
-async fn vehicles_say_how_long_they_hold_and_which_request_they_answer() {
+async fn vehicle_deliveries_have_a_validity_and_a_request_reference() {
     let unnamed = plain("<ServiceRequest><VehicleMonitoringRequest/></ServiceRequest>");
     let mut answers = vec![posted("/siri/services", &unnamed).await];
     for path in [
@@ -111,7 +111,7 @@ async fn vehicles_say_how_long_they_hold_and_which_request_they_answer() {
 }
 
 #[tokio::test]
-async fn json_has_references_and_texts_as_objects() {
+async fn json_has_references_and_texts_as_objects_with_value() {
     let url = format!("{}/siri/2.0/estimated-timetables.json", shared_demo());
     let answer = get_json(&url).await;
     let timetable = &answer["Siri"]["ServiceDelivery"]["EstimatedTimetableDelivery"][0];
@@ -125,7 +125,7 @@ async fn json_has_references_and_texts_as_objects() {
 }
 
 #[tokio::test]
-async fn many_questions_in_one_request_are_answered_within_one_answers_bounds() {
+async fn many_requests_in_one_message_share_the_limit_of_one_answer() {
     let ask = |stop: &str, questions: usize| {
         let question = format!(
             "<StopMonitoringRequest><PreviewInterval>PT24H</PreviewInterval>\
@@ -158,7 +158,7 @@ async fn many_questions_in_one_request_are_answered_within_one_answers_bounds() 
 }
 
 #[tokio::test]
-async fn compressed_answers_name_the_request_that_each_is_for() {
+async fn compressed_answers_have_the_reference_of_their_request() {
     // A requestor that comes back is sent the changes only, which may be too few bytes to compress.
     for (requestor, identifier) in [("a", "first"), ("b", "second"), ("c", "first")] {
         let body = plain(&format!(

@@ -76,7 +76,7 @@ async fn status(mut socket: TcpStream) -> u16 {
 }
 
 #[tokio::test]
-async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
+async fn forged_deliveries_do_not_block_the_producer() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");
@@ -121,7 +121,7 @@ async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_repeats_the_key_is_refused_and_the_key_is_nowhere() {
+async fn a_delivery_containing_its_key_is_refused_and_the_key_not_shown() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");
@@ -143,7 +143,7 @@ async fn a_delivery_that_repeats_the_key_is_refused_and_the_key_is_nowhere() {
 }
 
 #[tokio::test]
-async fn large_and_slow_bodies_take_no_more_than_there_is_room_for() {
+async fn large_and_slow_bodies_are_limited_to_the_inbox_capacity() {
     let agreed =
         xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
          </SubscriptionResponse>");

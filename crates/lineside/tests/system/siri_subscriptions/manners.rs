@@ -38,7 +38,7 @@ async fn subscribe(server: &ServerProcess, wishes: &str) -> Consumer {
 }
 
 #[tokio::test]
-async fn a_time_that_moves_by_less_than_is_asked_for_is_not_told() {
+async fn time_changes_below_the_requested_threshold_are_not_delivered() {
     let folder = tempfile::tempdir().unwrap();
     let (server, lines, producer) = town(folder.path()).await;
     set(&producer, lines, &[("a4", 0), ("a5", 0)]);
@@ -65,7 +65,7 @@ async fn a_time_that_moves_by_less_than_is_asked_for_is_not_told() {
 }
 
 #[tokio::test]
-async fn who_does_not_want_changes_only_is_told_all_whenever_something_changes() {
+async fn without_incremental_updates_every_change_delivers_all_data() {
     let folder = tempfile::tempdir().unwrap();
     let (server, lines, producer) = town(folder.path()).await;
     set(&producer, lines, &[("a3", 0), ("a4", 0), ("a5", 0)]);
@@ -90,7 +90,7 @@ async fn who_does_not_want_changes_only_is_told_all_whenever_something_changes()
 }
 
 #[tokio::test]
-async fn vehicles_come_as_rarely_as_they_are_asked_for() {
+async fn vehicles_are_delivered_at_the_requested_interval() {
     let (running, server) = server("allow_private_subscribers = true").await;
     let consumer = Consumer::default();
     let address = consumer.start().await;
@@ -110,7 +110,7 @@ async fn vehicles_come_as_rarely_as_they_are_asked_for() {
 }
 
 #[tokio::test]
-async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() {
+async fn subscribing_to_an_unknown_line_or_stop_gives_a_warning() {
     let (running, server) = server("allow_private_subscribers = true").await;
     let vehicles = get(&format!("{server}/siri/rest/vm")).await.text().await.unwrap();
     let (_, line) = vehicles.split_once("<LineRef>").unwrap();
