@@ -52,7 +52,7 @@ fn a_board_shows_the_next_departures_in_order() {
 }
 
 #[test]
-fn however_many_runs_are_over_those_to_come_are_on_the_board() {
+fn past_frequency_runs_do_not_displace_coming_ones() {
     let every_second = city(0).replace("F0,06:00:00,22:00:00,1800", "F0,06:00:00,22:00:00,1");
     let (timetable, _) = gtfs::load_timetable(
         &mut TextFiles::from_sections(&every_second),
@@ -76,12 +76,12 @@ fn however_many_runs_are_over_those_to_come_are_on_the_board() {
 }
 
 #[test]
-fn the_last_call_is_no_departure() {
+fn the_last_call_is_not_a_departure() {
     assert!(board(&world(), "A").is_empty());
 }
 
 #[test]
-fn delays_carry_on_to_later_calls() {
+fn delays_propagate_to_later_calls() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 10, 120)]);
     let at_docks = board(&world, "D");
@@ -94,7 +94,7 @@ fn delays_carry_on_to_later_calls() {
 }
 
 #[test]
-fn how_late_a_vehicle_is_does_not_replace_what_is_expected_at_its_stops() {
+fn the_delay_of_a_vehicle_does_not_replace_expected_stop_times() {
     let mut world = world();
     let mut of_vehicle = update("T18", 10, 0);
     let told = of_update(&mut of_vehicle);
@@ -135,7 +135,7 @@ fn a_late_departure_stays_until_a_minute_after_it_left() {
 }
 
 #[test]
-fn cancelled_skipped_and_deleted_are_told_apart() {
+fn cancelled_skipped_and_deleted_trips_are_distinguished() {
     let mut world = world();
     let mut cancelled = update("T18", 10, 0);
     of_update(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
@@ -152,7 +152,7 @@ fn cancelled_skipped_and_deleted_are_told_apart() {
 }
 
 #[test]
-fn an_added_trip_appears_and_its_end_is_no_departure() {
+fn an_added_trip_departs_except_at_its_last_stop() {
     let mut world = world();
     let mut extra = added(Some("extra"), world.now().unix_seconds(), EIGHT + 60);
     let said = of_update(&mut extra);
@@ -189,7 +189,7 @@ fn call(stop: &str, at: i64) -> StopTimeUpdate {
 }
 
 #[test]
-fn an_added_trip_of_two_feeds_stands_once_by_the_newer_word() {
+fn an_added_trip_in_two_feeds_departs_once_by_the_newer_update() {
     for newer in ["city-trips", "city-vehicles"] {
         let mut world = world();
         let now = world.now().unix_seconds();
@@ -207,7 +207,7 @@ fn an_added_trip_of_two_feeds_stands_once_by_the_newer_word() {
 }
 
 #[test]
-fn added_trips_without_a_name_are_their_feeds_own() {
+fn unnamed_added_trips_of_two_feeds_are_distinct() {
     let mut world = world();
     let now = world.now().unix_seconds();
     world.apply("city-trips", vec![added(None, now - 10, EIGHT + 60)]);
@@ -224,7 +224,7 @@ fn added_trips_without_a_name_are_their_feeds_own() {
 }
 
 #[test]
-fn a_board_moves_on_with_time_while_somebody_listens() {
+fn a_board_with_subscribers_advances_with_time() {
     let mut world = world();
     let mut client = Client::new(&world, "stop/city/B");
     client.pull_all();
@@ -244,7 +244,7 @@ fn a_board_moves_on_with_time_while_somebody_listens() {
 }
 
 #[test]
-fn a_first_look_is_fresh_after_a_quiet_hour() {
+fn the_first_state_is_current_after_a_quiet_hour() {
     let mut world = world();
     for _ in 0..240 {
         world.clock.advance(std::time::Duration::from_secs(15));
@@ -256,7 +256,7 @@ fn a_first_look_is_fresh_after_a_quiet_hour() {
 }
 
 #[test]
-fn a_quiet_network_costs_its_listeners_no_empty_message() {
+fn a_quiet_network_publishes_no_empty_messages() {
     let mut world = world();
     let mut client = Client::new(&world, "feed/city");
     client.pull_all();
@@ -269,7 +269,7 @@ fn a_quiet_network_costs_its_listeners_no_empty_message() {
 }
 
 #[test]
-fn a_stop_hears_of_its_feed_and_its_departures_at_once() {
+fn feed_and_departure_changes_reach_a_stop_together() {
     let mut world = world();
     let mut client = Client::new(&world, "stop/city/B");
     client.pull_all();
@@ -289,7 +289,7 @@ fn a_stop_hears_of_its_feed_and_its_departures_at_once() {
 }
 
 #[test]
-fn a_departure_that_moves_to_another_platform_names_both() {
+fn a_departure_at_another_platform_has_both_platforms() {
     let mut world = world();
     let mut moved = update("T18", 10, 0);
     let properties = stop_time_update::StopTimeProperties {
@@ -311,7 +311,7 @@ fn a_departure_that_moves_to_another_platform_names_both() {
 }
 
 #[test]
-fn a_departure_that_was_replaced_comes_back_when_what_replaces_it_has_grown_old() {
+fn a_replaced_departure_returns_when_its_replacement_expires() {
     let mut world = world();
     let mut replaced = update("T21", 10, 120);
     of_update(&mut replaced).trip.set_schedule_relationship(ScheduleRelationship::Replacement);
@@ -325,7 +325,7 @@ fn a_departure_that_was_replaced_comes_back_when_what_replaces_it_has_grown_old(
 }
 
 #[test]
-fn times_of_data_that_have_grown_old_go_and_the_timetable_and_cancellations_stay() {
+fn expired_times_are_removed_and_cancellations_stay() {
     let mut world = world();
     let mut cancelled = update("T22", 10, 0);
     of_update(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);

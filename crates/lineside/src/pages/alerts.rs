@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_comes_first_whatever_it_is_called_and_however_many_there_are() {
+    fn alerts_are_ordered_by_severity_and_none_is_dropped() {
         use Effect::{AccessibilityIssue, NoService, UnknownEffect};
         use SeverityLevel::{Info, Severe, UnknownSeverity};
         let lift = |n: u8| grave(&format!("Aufzug {n}"), Info, AccessibilityIssue);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn of_alerts_as_grave_the_nearer_and_the_newer_come_first_else_the_order_is_the_feeds() {
+    fn equally_severe_alerts_are_ordered_by_scope_and_start() {
         let alerts = [
             (AlertSpecificity::AllLines, since("everywhere", NOW - 1)),
             (AlertSpecificity::Itself, since("old", NOW - 9_000)),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_about_a_stop_of_one_line_and_the_whole_of_another_is_about_that_one_as_a_whole() {
+    fn a_selector_of_a_whole_line_is_distinguished_from_one_of_its_stops() {
         let selector = |route: &str, stop: Option<&str>| proto::EntitySelector {
             route_id: Some(route.to_owned()),
             stop_id: stop.map(str::to_owned),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_there_is_no_room_for_wait_behind_their_number() {
+    fn further_alerts_are_folded_behind_their_number() {
         let told: Vec<AlertSummary> = (0..8)
             .filter_map(|n| describe_alert(&alert(&format!("Number {n}")), &languages()))
             .collect();

@@ -173,14 +173,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_style_and_the_client_are_always_there() {
+    fn the_style_sheet_and_client_scripts_are_embedded() {
         for name in ["lineside.css", "state.js", "events.js", "board.js"] {
             assert!(PlainAssets::get(name).is_some(), "{name} is missing from web/plain");
         }
     }
 
     #[test]
-    fn every_module_that_a_plain_module_imports_is_there() {
+    fn every_import_of_a_plain_module_is_embedded() {
         for name in PlainAssets::iter().filter(|name| name.ends_with(".js")) {
             let file = PlainAssets::get(&name).expect("it was just listed");
             let text = String::from_utf8(file.data.into_owned()).expect("modules are UTF-8");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_brings_the_styles_of_what_it_imports() {
+    fn a_bundle_includes_the_styles_of_its_imports() {
         let manifest = r#"{
             "map/main.js": {"file": "main-1.js", "imports": ["_a.js"]},
             "_a.js": {"file": "a-2.js", "css": ["a-3.css"], "imports": ["map/main.js"]}

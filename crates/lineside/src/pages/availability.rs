@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outage_is_told_in_words_and_drawn_with_its_height() {
+    fn an_outage_is_described_in_words_and_drawn() {
         let clock = Arc::new(SimulatedClock::new(UnixMillis(1_772_607_600_000)));
         let archive = MemoryArchive::new(Arc::<SimulatedClock>::clone(&clock));
         let feed = FeedId::new("city").unwrap();

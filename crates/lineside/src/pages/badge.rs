@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_reads_on_its_color_as_in_the_browser() {
+    fn label_colors_have_the_contrast_rule_of_the_browser() {
         let cases = crate::pages::words::tests::load_cases();
         for case in cases["badge"].as_array().expect("a list of cases") {
             let (background, reads_white) = pick_colors(case[0].as_str().and_then(parse_color));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_text_whatever_it_holds() {
+    fn a_label_is_escaped() {
         let markup = render_badge("<b>7</b>", None).into_string();
         assert!(markup.contains("&lt;b&gt;7&lt;/b&gt;"), "{markup}");
     }

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_is_read_with_an_offset_as_local_time_or_as_seconds() {
+    fn a_start_is_parsed_with_offset_as_local_time_or_as_seconds() {
         let zone = TimeZone::get("Europe/Oslo").unwrap();
         let now = 1_795_435_200;
         for said in

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_survives_its_address() {
+    fn a_query_survives_its_address() {
         let text = "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&expires=soon&report=errors&page=3";
         let query = CatalogQuery::from_parameters(&QueryParameters::parse_query(text));
         assert_eq!(query.words, "gare de l'Est");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_not_said() {
+    fn invalid_parameters_are_ignored() {
         let query = CatalogQuery::from_parameters(&QueryParameters::parse_query(
             "q=++&format=pdf&state=good&report=bad&expires=never&page=-1",
         ));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_told_in_the_language_that_is_liked_best() {
+    fn the_preferred_language_of_the_reader_is_chosen() {
         let all = [("fr", "travaux"), ("de", "Bauarbeiten"), ("en", "works"), ("nb-NO", "arbeid")];
         check("de-CH, fr;q=0.8", "", &all, "Bauarbeiten");
         check("es, fr;q=0.3, de;q=0.9", "", &all, "Bauarbeiten");

@@ -343,7 +343,7 @@ late,24:50:00,24:50:00,s2,2
     }
 
     #[test]
-    fn a_line_has_its_first_and_last_trip_and_says_when_it_runs_next() {
+    fn a_line_has_its_first_last_and_next_trip() {
         let (times, _) = times(at(7 * 3600));
         assert_eq!(times.date, Date::constant(2026, 11, 23));
         let [direction] = &times.directions[..] else { panic!("{times:?}") };
@@ -353,7 +353,7 @@ late,24:50:00,24:50:00,s2,2
     }
 
     #[test]
-    fn a_line_that_runs_now_does_not_say_when_it_runs_next() {
+    fn a_running_line_has_no_next_trip() {
         assert!(times(at(2_000)).0.next.is_none());
         // The trip of Friday at 24:30 runs on Saturday, on which no service does.
         let saturday = times(at(5 * 86_400 + 2_000)).0;

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_goes_on_at_an_address_of_this_server() {
+    fn a_login_redirects_to_addresses_of_this_server() {
         for (next, expect) in [
             ("/ops", "/ops"),
             ("/ops?state=late&sort=lag#top", "/ops?state=late&sort=lag#top"),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn one_goes_on_nowhere_else() {
+    fn a_login_redirects_nowhere_else() {
         for next in [
             "",
             "ops",

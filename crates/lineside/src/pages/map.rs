@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn geojson_is_told_from_other_json() {
+    fn geojson_is_distinguished_from_other_json() {
         assert!(is_geojson(b" {\n \"type\" : \"FeatureCollection\", \"features\": ["));
         assert!(is_geojson("\u{feff}{\"type\":\"Feature\"".as_bytes()));
         assert!(!is_geojson(b"{\"type\":\"Topology\"}"));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_stay_one_segment() {
+    fn ids_are_encoded_as_one_path_segment() {
         assert_eq!(path_segment("a/b c?d"), "a%2Fb%20c%3Fd");
         assert_eq!(query_value("a&b=c+d:e"), "a%26b%3Dc%2Bd%3Ae");
     }

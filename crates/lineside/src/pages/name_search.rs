@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_says_how_many_lines_are_not_shown() {
+    fn a_stop_shows_the_number_of_further_lines() {
         let stop = |n_more_lines| FoundStop {
             feed: "city".to_owned(),
             network: "City".to_owned(),

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_is_now_upcoming_or_over() {
+    fn an_alert_is_in_force_upcoming_or_past() {
         let period = |start, end| proto::TimeRange { start, end };
         let phase = |periods: Vec<proto::TimeRange>| {
             let alert = proto::Alert { active_period: periods, ..proto::Alert::default() };

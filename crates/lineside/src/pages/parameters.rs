@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_links_keep_the_other_parameters() {
+    fn corrected_links_preserve_the_other_parameters() {
         let refusal = Refusal::UnknownParameter {
             name: "rute".to_owned(),
             nearest: Some("route".to_owned()),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_campaigns_append_is_known() {
+    fn tracking_parameters_are_recognized() {
         for name in ["utm_source", "fbclid", "gclid", "mc_eid"] {
             assert!(is_tracking_parameter(name), "{name}");
         }

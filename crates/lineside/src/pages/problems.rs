@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_netex_lacks_is_told_by_its_elements_without_lines_of_tables() {
+    fn problems_of_netex_name_its_elements_and_no_table_rows() {
         let mut problems = Problems::new();
         problems.push(Problem {
             line: Some(7),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_leads_to_its_rule() {
+    fn a_code_links_to_its_rule() {
         let code = crate::check::UNREADABLE_FILE;
         assert!(has_rule(code), "{code}");
         let mut problems = Problems::new();

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feed_of_each_format_can_be_followed_and_taken() {
+    fn every_format_has_examples_of_streams_and_downloads() {
         let names = |format| -> Vec<&str> {
             list_recipes("http://h", "city", format, true)
                 .iter()
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_websocket_is_secure_where_the_page_is() {
+    fn the_websocket_address_has_the_security_of_the_page() {
         assert!(
             centrifuge_example("https://h", "f").contains("  \"wss://h/connection/websocket\"")
         );

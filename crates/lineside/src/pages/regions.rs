@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_network_has_most_vehicles_else_reliable_data_else_a_timetable() {
+    fn networks_are_ranked_by_vehicles_reliability_and_timetable() {
         let mut regions = [
             region("a ended", 0, false, true),
             region("b stale", 0, false, false),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn that_all_timetables_have_ended_is_said_once() {
+    fn if_all_timetables_have_expired_a_single_note_is_shown() {
         let ended = [region("a", 0, false, true), region("b", 0, false, true)];
         let text = render_region_links(&ended, &[], None).into_string();
         assert!(text.contains("2 networks, all timetables expired<"), "{text}");

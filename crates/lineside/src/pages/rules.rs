@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_read_into_text_and_examples() {
+    fn a_rule_page_is_split_into_text_and_examples() {
         let page = "# `code`\n\nWhat is wrong.\n\nDo `this`.\n\n## Right\n\n```csv stops.txt\nstop_id\nS\n```\n\n\
                     ## Wrong\n\n```csv stops.txt\nstop_id\n\n```\n\n```json\n[]\n```\n";
         let parts = parse_parts(page);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_has_a_sentence_and_its_page_has_no_markdown_left() {
+    fn every_rule_has_a_summary_and_a_page_without_raw_markdown() {
         let mut n = 0;
         for (format, kind) in all_rules() {
             assert!(!kind.page_summary().is_empty(), "{}", kind.code);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_the_source_become_their_texts() {
+    fn links_to_the_source_are_reduced_to_their_text() {
         assert_eq!(strip_links("a [b c](x.md), [d] e"), "a b c, [d] e");
     }
 }

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_service_is_told_in_the_same_words_as_by_the_script() {
+    fn the_end_of_service_is_described_as_in_the_browser() {
         let cases = words::tests::load_cases();
         for case in cases["service"].as_array().expect("a list of cases") {
             let state = case[1].as_str().and_then(FeedState::parse).expect("a state");

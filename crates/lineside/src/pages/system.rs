@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_system_is_told_in_words() {
+    fn counts_of_a_system_are_described_in_words() {
         let of = |stations, at_stations, has_status, free| {
             describe_counts(&SystemCounts { stations, at_stations, has_status, free })
         };

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_is_told_in_words_of_its_own_and_whether_it_counts() {
+    fn every_reason_has_its_own_description_and_says_whether_it_counts() {
         let words: std::collections::BTreeSet<&str> =
             MatchReason::ALL.into_iter().map(describe_reason).collect();
         assert_eq!(words.len(), MatchReason::ALL.len());

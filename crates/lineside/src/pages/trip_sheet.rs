@@ -145,7 +145,7 @@ often,00:10:00,00:10:00,s2,2
     }
 
     #[test]
-    fn calls_have_names_and_moments_also_past_midnight() {
+    fn calls_have_names_and_times_also_past_midnight() {
         let sheet = sheet("late", None);
         // 2026-01-16 01:10 in Oslo.
         assert_eq!(sheet.calls[0].departure, Some(1_768_522_200));
@@ -160,14 +160,14 @@ often,00:10:00,00:10:00,s2,2
     }
 
     #[test]
-    fn a_run_of_a_frequency_starts_when_it_says() {
+    fn a_frequency_run_starts_at_its_start_time() {
         let sheet = sheet("often", Some("08:30:00"));
         // 2026-01-15 08:40 in Oslo.
         assert_eq!(sheet.calls[1].arrival, Some(1_768_462_800));
     }
 
     #[test]
-    fn dates_and_times_that_are_none_are_refused() {
+    fn invalid_dates_and_times_are_refused() {
         for wrong in ["", "2026-01-15", "20261301", "x"] {
             assert_eq!(parse_date(wrong), None, "{wrong}");
         }

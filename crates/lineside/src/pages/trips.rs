@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_departures_id_says_its_date_and_start() {
+    fn a_departure_id_contains_its_date_and_start() {
         for (id, expect) in [
             ("a1:20261123::2", ("20261123", "")),
             ("often:20261123:08:30:00:2", ("20261123", "08:30:00")),

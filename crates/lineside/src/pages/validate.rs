@@ -528,7 +528,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_drips_is_too_slow_and_one_over_a_slow_line_is_not() {
+    fn a_trickling_upload_is_too_slow_and_a_slow_one_is_not() {
         let seconds = Duration::from_secs;
         assert!(!is_too_slow(1, seconds(30)));
         assert!(is_too_slow(100, seconds(31)));
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_form_is_a_file() {
+    fn a_body_that_is_not_a_form_is_a_file() {
         for (said, kind) in [
             ("multipart/form-data; boundary=x", UploadKind::Parts),
             ("application/x-www-form-urlencoded;charset=utf-8", UploadKind::Fields),
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_of_visitors_are_theirs() {
+    fn only_addresses_below_validate_are_upload_paths() {
         for path in ["/validate", "/validate/", "/validate/x/report.json"] {
             assert!(is_upload_path(path), "{path}");
         }

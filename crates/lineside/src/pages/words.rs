@@ -264,7 +264,7 @@ pub(super) mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_is_cut_between_two_characters() {
+    fn a_long_name_is_cut_at_a_character_boundary() {
         assert_eq!(shorten_name("Gare de l’Est"), "Gare de l’Est");
         assert_eq!(shorten_name(&"é".repeat(70_000)), "é".repeat(NAME_CHARS_MAX));
     }
@@ -280,7 +280,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn delays_are_said_as_the_browser_says_them() {
+    fn delays_are_formatted_as_in_the_browser() {
         for case in list_cases(&load_cases(), "delay") {
             let said = format_delay(case[0].as_str().expect("a status"), case[1].as_i64());
             assert_eq!(
@@ -301,7 +301,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn due_times_and_ages_are_said_as_the_browser_says_them() {
+    fn due_times_and_ages_are_formatted_as_in_the_browser() {
         for case in list_cases(&load_cases(), "due") {
             assert_eq!(
                 Some(format_due(case[0].as_i64().expect("seconds")).as_str()),
@@ -317,7 +317,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn figures_are_said_as_the_browser_says_them() {
+    fn figures_are_formatted_as_in_the_browser() {
         let (cases, said) =
             (load_cases(), |case: &serde_json::Value| case[1].as_str().map(str::to_owned));
         for case in list_cases(&cases, "duration") {
@@ -335,7 +335,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_moment_of_another_day_is_said_as_the_browser_says_it() {
+    fn a_time_on_another_day_is_formatted_as_in_the_browser() {
         for case in list_cases(&load_cases(), "clock_or_day") {
             let seconds = |at: usize| case[at].as_i64().expect("seconds");
             let zone = TimeZone::get(case[2].as_str().expect("a zone")).expect("a known zone");
@@ -356,7 +356,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_moment_names_its_zone() {
+    fn a_moment_includes_its_time_zone() {
         let at = |zone: &str| format_moment(0, &TimeZone::get(zone).expect("a known zone"));
         assert_eq!(at("Asia/Tokyo"), "1 Jan 1970, 09:00:00 JST");
         assert_eq!(at("Asia/Dubai"), "1 Jan 1970, 04:00:00 UTC+04");
@@ -364,7 +364,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_clock_shows_the_time_at_the_place() {
+    fn a_clock_shows_local_time() {
         let tokyo = TimeZone::get("Asia/Tokyo").expect("a known zone");
         assert_eq!(format_clock(0, &tokyo), "09:00");
         assert_eq!(format_rfc3339(0, &tokyo), "1970-01-01T09:00:00+09:00");

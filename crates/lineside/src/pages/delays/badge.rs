@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_badge_says_what_is_wrong() {
+    fn a_badge_counts_late_and_cancelled_trips() {
         let said = [describe_late(3, 0), describe_late(0, 2), describe_late(3, 2)];
         assert_eq!(said, ["3 late", "2 cancelled", "3 late, 2 cancelled"]);
     }
 
     #[test]
-    fn a_feeds_text_stays_text() {
+    fn text_of_a_feed_is_escaped() {
         let svg = draw_badge("<script>", "3 late", "a & b", "#17693f").into_string();
         assert!(svg.starts_with("<svg xmlns=") && !svg.contains("<script>"), "{svg}");
         assert!(svg.contains("aria-label=\"&lt;script&gt;: 3 late\""), "{svg}");

@@ -444,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_said_as_one_would() {
+    fn counts_are_described_in_sentences() {
         let check = |trips, late, cancelled, unknown, untold, expect: &str| {
             let counts =
                 DelayCounts { trips, late, cancelled, unknown, untold, ..Default::default() };
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_stands_for_longer_than_from_one_look_to_the_next() {
+    fn an_answer_is_valid_for_30_seconds_to_5_minutes() {
         let seconds = |late_after: Option<u64>| {
             validity_period(late_after.map(Duration::from_secs)).as_secs()
         };
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_stay_within_their_query() {
+    fn ids_are_encoded_in_the_query() {
         let said = join_query([("route", "a&b=c#d"), ("stop", "x y")].into_iter());
         assert_eq!(said, "?route=a%26b%3Dc%23d&stop=x+y");
         assert_eq!(join_query(std::iter::empty()), "");

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_said_in_minutes() {
+    fn delay_classes_are_described_in_minutes() {
         let none: [&lineside_ingest::TripDelay; 0] = [];
         let said = |late_after| {
             let classes = classify_delays(none, Duration::from_secs(late_after));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_day_in_numbers_goes_back_in_time_from_row_to_row() {
+    fn the_rows_of_the_day_are_newest_first() {
         const QUARTER_MS: i64 = 15 * 60 * 1_000;
         let now = UnixMillis(1_795_791_600_000);
         // As in a recording: looked at now and then, with gaps between.
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn small_shares_are_not_nothing() {
+    fn small_shares_are_not_rounded_to_zero() {
         let said: Vec<String> = [0.0, 0.004, 0.0996, 0.5, 1.0].map(format_percent).into();
         assert_eq!(said, ["0 %", "0.4 %", "10 %", "50 %", "100 %"]);
     }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_of_the_documentation_leads_to_a_page_or_to_the_repository() {
+    fn every_documentation_link_leads_to_a_page_or_the_repository() {
         for chapter in BOOK.all_chapters() {
             for link in markdown::list_links(&chapter.file, &chapter.text) {
                 let Some(address) = link.strip_prefix('/') else { continue };

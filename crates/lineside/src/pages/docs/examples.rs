@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_values_of_this_server_or_names_to_fill_in() {
+    fn an_example_address_has_values_of_the_server_or_placeholders() {
         let examples = ApiExamples { stop: Some("A/1".to_owned()), ..ApiExamples::default() };
         let (feed, id) = (
             json!({ "name": "feed", "in": "path", "required": true, "schema": {} }),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_what_a_body_needs() {
+    fn a_sample_body_has_the_required_fields() {
         let document = json!({ "components": { "schemas": { "Call": { "type": "object", "required": ["channel", "n"],
             "properties": { "channel": { "type": "string" }, "n": { "type": "integer" } } } } } });
         let sample = sample_value(&document, &json!({ "$ref": "#/components/schemas/Call" }), 0);

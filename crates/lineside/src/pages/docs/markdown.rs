@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_have_anchors_and_markup_stays_text() {
+    fn headings_have_anchors_and_markup_is_escaped() {
         let text = "# A `b` & c\n\nIntro <b>x</b>.\n\n## Part\n\n## Part\n\n```sh\ncurl http://127.0.0.1:8080/x\n```\n";
         let rendered = render_chapter(FILE, text, "https://own.example");
         assert!(rendered.html.contains("<h1 id=\"a-b--c\">"), "{}", rendered.html);

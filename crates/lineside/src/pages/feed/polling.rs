@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_counted_with_those_that_failed() {
+    fn requests_and_failures_are_counted() {
         assert_eq!(describe_requests(0, 0), "no request yet");
         assert_eq!(describe_requests(1, 0), "1 request, none failed");
         assert_eq!(describe_requests(416, 2), "416 requests, 2 failed");

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_licence_leads_to_its_text_and_nothing_leads_to_a_script() {
+    fn known_licences_link_to_their_text_and_scripts_are_never_linked() {
         let cc = "https://creativecommons.org/licenses/by/4.0/";
         assert_eq!(licence_address("CC-BY-4.0"), Some(cc));
         assert_eq!(licence_address("CC BY 4.0"), Some(cc));

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_has_a_size_a_middle_and_a_link() {
+    fn an_area_has_a_size_a_center_and_a_map_link() {
         let data = serde_json::json!({"bounds": [10.70, 59.90, 10.80, 59.95]});
         let bounds = parse_bounds(&data).unwrap();
         assert_eq!(bounds.describe_bounds(), "About 5.6 × 5.6 km around 59.92° N, 10.75° E");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted_by_their_mode() {
+    fn route_types_are_mapped_to_modes() {
         let of = [0, 1, 2, 3, 4, 109, 702, 1501].map(mode_name);
         assert_eq!(of, ["tram", "metro", "rail", "bus", "ferry", "rail", "bus", "other"]);
     }

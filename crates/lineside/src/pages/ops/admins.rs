@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_login_one_is_where_one_was() {
+    fn a_login_returns_to_the_previous_page() {
         check(&Method::GET, "/ops/history?before=3", "/ops/history?before=3");
         check(&Method::POST, "/ops/feeds/a", "/ops/feeds/a");
         check(&Method::POST, "/ops/feeds/a/history/3/undo", "/ops/feeds/a");

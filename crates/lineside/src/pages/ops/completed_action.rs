@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_page_says_what_was_done() {
+    fn the_next_page_confirms_the_action() {
         let id = FeedId::new("city").unwrap();
         let next = CompletedAction::Pause
             .notice_address("/ops?sort=-lag&done=poll&feed=other#feed-city", &id);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_cannot_make_the_page_say_anything_else() {
+    fn a_forged_address_shows_no_notice() {
         for query in ["done=x&feed=city", "done=pause&feed=a+b", "feed=city", "done=pause"] {
             let said = render_notice(&QueryParameters::parse_query(query)).into_string();
             assert!(said.ends_with("\"polite\"></p>"), "{query}: {said}");

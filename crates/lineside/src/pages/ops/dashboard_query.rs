@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_survives_its_address() {
+    fn a_query_survives_its_address() {
         let query = read("q=city+%26+land&state=late&sort=-lag&page=2&range=1d&open=city");
         assert_eq!((query.words.as_str(), query.state), ("city & land", Some(FeedState::Late)));
         assert_eq!(read(query.list_address().trim_start_matches("/ops?")), query);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_turned_round_by_asking_for_it_again() {
+    fn sorting_by_the_same_column_again_reverses_it() {
         let query = read("");
         assert_eq!(query.sort_address(FeedColumn::Lag), "/ops?sort=-lag");
         assert_eq!(read("sort=-lag").sort_address(FeedColumn::Lag), "/ops?sort=lag");

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_ends_at_the_right_and_its_greatest_value_is_at_the_top() {
+    fn the_graph_ends_at_the_right_with_its_maximum_at_the_top() {
         let now = UnixMillis(1_000_000);
         let values = [(UnixMillis(now.0 - 150_000), 4.0), (now, 0.0)];
         assert_eq!(polyline_points(&values, now, 4.0, 300_000), "60.0,1.0 120.0,29.0");

@@ -287,7 +287,7 @@ mod tests {
     use crate::reports::{RuleFault, test_report};
 
     #[test]
-    fn a_visitor_is_told_what_we_did_not_look_at() {
+    fn an_upload_report_shows_failed_rules() {
         let mut report = test_report("a", &[]);
         let page = render_upload(&report).into_string();
         assert!(page.contains("No findings.") && !page.contains("Errors of Lineside"), "{page}");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_saw_is_told_beside_the_sum() {
+    fn unread_files_are_shown_beside_the_totals() {
         let mut report = test_report("a", &[]);
         report.unread.push(IncompleteFile {
             filename: "agency.txt".to_owned(),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn each_finding_has_its_sentence_and_the_way_to_its_rule() {
+    fn every_finding_has_a_description_and_a_link_to_its_rule() {
         let report = test_report(
             "a",
             &[("E003", Severity::Error, 1), ("of_somebody_else", Severity::Error, 1)],
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feeds_page_shows_some_kinds_and_says_how_many_more_there_are() {
+    fn a_feed_page_shows_some_codes_and_the_number_of_others() {
         let codes: Vec<String> = (0..KINDS_SHOWN + 2).map(|n| format!("code_{n}")).collect();
         let found: Vec<_> = codes.iter().map(|code| (code.as_str(), Severity::Error, 1)).collect();
         let report = test_report("a", &found);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_feed_says_stays_text_and_counts_are_whole() {
+    fn text_of_a_feed_is_escaped_and_counts_are_complete() {
         let mut report = test_report("a", &[("unknown_file", Severity::Info, 1_200)]);
         let sample = [("filename".to_owned(), Value::from("<b>x</b>.txt"))].into_iter().collect();
         report.findings[0].samples = vec![sample];

@@ -42,7 +42,7 @@ mod tests {
     use crate::reports::ReportVerdict;
 
     #[test]
-    fn what_a_report_comes_to_is_said_as_the_browser_says_it() {
+    fn a_report_is_summarized_as_in_the_browser() {
         let cases = words::tests::load_cases();
         let cases = cases["report"].as_array().unwrap();
         assert!(cases.len() > 5);

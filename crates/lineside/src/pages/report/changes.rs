@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_said_from_its_numbers() {
+    fn a_change_is_described_from_its_counts() {
         let said = |before, now| {
             let code = "unknown_file".to_owned();
             describe_course(&ChangedCode { code, severity: Severity::Info, before, now })

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn both_stand_side_by_side_and_what_a_program_says_stays_text() {
+    fn both_reports_are_compared_and_external_text_is_escaped() {
         let mut theirs =
             test_report(VERSION, &[("same", Severity::Info, 2), ("<b>t</b>", Severity::Error, 3)]);
         let sample = [("x".to_owned(), serde_json::Value::from("<script>"))].into_iter().collect();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_shown_as_it_begins() {
+    fn text_output_is_escaped_and_shown_with_its_length() {
         let text = ExternalOutput::Text { text: "line 3: <b>".to_owned(), bytes: 9_000 };
         let page = shown(Some(said(text)), false);
         assert!(page.contains("line 3: &lt;b&gt;") && page.contains("in all"), "{page}");

@@ -161,7 +161,7 @@ mod tests {
     use crate::reports::{RuleFault, test_report};
 
     #[test]
-    fn a_badge_says_how_many_errors_there_are_and_never_more_than_is_known() {
+    fn a_badge_counts_errors_and_never_more_than_known() {
         let text = |report: Option<&ValidationReport>| badge_text(report, None).0;
         let report = |found: &[_]| test_report("a", found);
         assert_eq!(text(None), "unknown");

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_what_the_first_report_waits_for() {
+    fn the_reason_for_the_missing_first_report_is_shown() {
         let said = |ahead| render_card(ahead).into_string();
         let version = |standing| said(ReportPrerequisite::Version(standing));
         assert!(version(JobStatus::Runs).contains("check is running"));

@@ -276,7 +276,7 @@ mod tests {
     const TODAY: &str = "today";
 
     #[test]
-    fn each_day_has_its_square_and_each_month_its_words() {
+    fn each_day_has_a_square_and_each_month_a_description() {
         // 30 November 2026 is a Monday.
         let trips = [0, 8, 8, 4, 1];
         let days = ServiceDays { first: date(2026, 11, 28), trips: &trips };
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_week_joins_days_that_are_alike() {
+    fn a_typical_week_groups_similar_days() {
         let week = [5, 5, 5, 5, 5, 3, 0];
         let mut trips = week.repeat(4);
         trips[2] = 0;
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_quarters_of_the_most() {
+    fn levels_are_quarters_of_the_maximum() {
         assert_eq!(
             [0, 1, 24, 25, 99, 100].map(|trips| level_of(trips, 100)),
             [None, Some(0), Some(0), Some(1), Some(3), Some(3)]
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_legend_has_each_number_of_trips_once_at_its_level() {
+    fn the_legend_covers_each_number_of_trips_once() {
         for most in [0, 1, 2, 3, 5, 100, 272] {
             let mut next = 1;
             for level in 0..SIZES.len() {

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn validity_is_said_from_today() {
+    fn validity_is_described_relative_to_today() {
         let window =
             ServiceWindow { start: date(2024, 1, 1), end: date(2024, 6, 1), zone: TimeZone::UTC };
         let said = |today| ValidityWords::new(&window, today);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_listed() {
+    fn only_changed_counts_are_listed() {
         let changes = CountChanges { routes: 1, stops: 0, trips: -1_344 };
         assert!(change_words(Some(changes)).starts_with("+1 line, −1\u{202f}344 trips since"));
         assert!(!change_words(Some(CountChanges::default())).contains('+'));

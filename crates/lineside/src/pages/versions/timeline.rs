@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_axis_are_written() {
+    fn the_ends_of_the_axis_are_labeled() {
         let ends = |from, until| {
             let timeline = Timeline::from_versions(&[version(from, until)], date(2026, 3, 6));
             timeline.unwrap().ends()

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_touched_is_no_change() {
+    fn an_untouched_form_changes_nothing() {
         let keys = json!({
             "url": "https://a.example/?key=***", "poll": "15s", "max_concurrent_requests": 1,
             "headers": {"X-Key": "***"}, "basic": {"user": "me", "password": "***"}
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_touched_is_changed() {
+    fn only_edited_fields_are_changed() {
         check("poll=15s&was.poll=15s&ttl=20s&was.ttl=", json!({}), json!({"ttl": "20s"}));
         let requests = "max_concurrent_requests";
         check(&format!("{requests}=2&was.{requests}=1"), json!({}), json!({requests: 2}));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_not_given_stays() {
+    fn an_empty_secret_field_preserves_the_secret() {
         let row = "headers.name.0=X-Key&was.headers.name.0=X-Key&headers.value.0=";
         check(row, json!({}), json!({}));
         let more = format!("{row}&headers.name.1=X-More&headers.value.1=hunter2");
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_was_given_before_needs_not_be_given_again() {
+    fn a_secret_of_the_draft_need_not_be_entered_again() {
         let sent = "basic.user=me&basic.password=hunter2&query.name.1=key&query.value.1=hunter3";
         let draft = read(sent).draft_secrets();
         let again = "basic.user=me&query.name.0=key";
