@@ -87,7 +87,7 @@ fn a_departure_keeps_its_id_when_calls_that_are_over_are_dropped() {
 }
 
 #[test]
-fn live_trips_that_cannot_be_compared_take_the_place_of_their_lines_timetable() {
+fn incomparable_live_trips_replace_the_timetable_of_their_line() {
     let calls = |at: i64| [("C1", at), ("B", at + 5), ("A", at + 15)];
     let world = world(vec![live("x", 4, &calls(4)), live("y", 26, &calls(26))]);
     assert!(world.network.state().has_unmatched_trips());

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_backslashes_counts_and_an_unread_one_does_not() {
+    fn a_folder_with_backslashes_is_counted_and_an_unread_one_is_not() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let backslashes =
             zip(&[(r"feed\levels.txt", &levels), (r"feed\stops.txt", "stop_id\nA\n")]);

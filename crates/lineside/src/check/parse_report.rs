@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_retained_up_to_the_memory_limit() {
+    fn a_sample_over_the_memory_limit_is_skipped() {
         let list = format!("[{}0]", "0,".repeat(1 << 20));
         let json = format!(
             r#"{{"notices": [{{"code": "c", "severity": "ERROR", "totalNotices": 3, "sampleNotices": [{{"a": 1}}, {{"a": {list}}}, {{"a": 3}}]}}]}}"#

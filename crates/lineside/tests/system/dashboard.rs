@@ -111,7 +111,7 @@ fn hidden<'a>(page: &'a str, name: &str) -> Option<&'a str> {
 }
 
 #[tokio::test]
-async fn feeds_are_changed_by_admins_and_from_own_pages_only() {
+async fn only_admins_change_feeds_and_only_from_pages_of_the_server() {
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path(), &producer().await);
     let browser = Browser::start(folder.path()).await;

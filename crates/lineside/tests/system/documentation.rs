@@ -44,7 +44,7 @@ async fn every_internal_documentation_link_has_a_page_and_anchor() {
 }
 
 #[tokio::test]
-async fn examples_in_the_documentation_use_the_address_of_the_server() {
+async fn documentation_examples_use_the_address_of_the_server() {
     let server = shared_demo();
     let page = get(&format!("{server}/docs/protocol/http")).await.text().await.unwrap();
     assert!(page.contains(&format!("{server}/geojson/city/routes.geojson")));

@@ -9,7 +9,7 @@ const INFORMATION: &str = r#"{"last_updated":1,"ttl":3600,"version":"2.3","data"
 const STATUS: &str = r#"{"last_updated":1,"ttl":0,"version":"2.3","data":{"stations":[]}}"#;
 
 #[tokio::test]
-async fn every_gbfs_file_is_proxied_and_discovery_has_the_own_addresses() {
+async fn gbfs_files_are_proxied_and_the_discovery_file_links_to_them() {
     let site = Site::default();
     let producer = site.start().await;
     // The text is unchanged except for the addresses, down to the digits of a number.

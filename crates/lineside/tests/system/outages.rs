@@ -102,7 +102,7 @@ async fn data_of_earlier_years_are_dated_with_the_year() {
 }
 
 #[tokio::test]
-async fn a_feed_without_any_data_is_shown_as_failing_unless_it_has_alerts() {
+async fn a_feed_without_any_data_has_a_banner_and_an_alert_feed_has_none() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     Lines::write(&schedule);
