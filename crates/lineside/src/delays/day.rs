@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_has_the_quarters_of_its_own_time_and_starts_again() {
+    fn a_recording_has_quarters_of_its_own_time_and_can_restart() {
         let day = DelayDay::default();
         let trips = [trip("1", TripDelayStatus::Behind(600))];
         let look = |quarter: i64| {

@@ -240,7 +240,7 @@ async fn a_recording_is_marked_on_every_page_with_its_time() {
 }
 
 #[tokio::test]
-async fn delays_of_a_recording_are_of_its_day_and_what_is_not_known_is_no_zero() {
+async fn delays_of_a_recording_belong_to_its_day_and_unknown_is_not_zero() {
     let folder = tempfile::tempdir().unwrap();
     let town = folder.path().join("town");
     write_schedule(&town, Date::constant(2024, 6, 1), true);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_no_zero() {
+    fn unknown_counts_are_not_shown_as_zero() {
         let unknown = DelayCounts { trips: 52, unknown: 52, ..DelayCounts::default() };
         let text = render_count(&unknown, 0).into_string();
         assert!(text.contains("data-count=\"unknown\"") && !text.contains('0'), "{text}");
