@@ -1,7 +1,8 @@
-//! How many trips were late over the day: what is seen of each feed that tells of trips, and of each of its lines, is added
-//! up by quarters of an hour, for 24 hours. Stale data are not looked at: then there is a hole, as there should be.
+//! The delay statistics of the last 24 hours, in quarters of an hour, for each feed with trips and for each of its
+//! lines. Stale data are not sampled: the history then has a gap, as it should.
 //!
-//! A line, as a feed, takes 16 bytes for a quarter and 2 kB for a day. Stops have days of their own, in [`super::stops`].
+//! A line, like a feed, takes 16 bytes for a quarter and 2 kB for a day. Stops have their own history, in
+//! [`super::stops`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,37 +15,37 @@ use smol_str::SmolStr;
 
 use super::question::DelayQuestion;
 
-/// What is added up.
+/// The length of a quarter of an hour.
 const QUARTER_MS: i64 = 15 * 60 * 1_000;
-/// How many of them are a day.
+/// Quarters of an hour in a day.
 pub(crate) const QUARTERS_MAX: usize = 96;
-/// Feeds that are remembered: 20 MB.
+/// The most feeds with a history: 20 MB.
 const FEEDS_MAX: usize = 10_000;
-/// Lines of a feed that are remembered.
+/// The most lines of a feed with a history.
 pub(crate) const LINES_OF_FEED_MAX: usize = 2_000;
-/// Lines of all feeds: 20 MB.
+/// The most lines of all feeds with a history: 20 MB.
 const LINES_MAX: usize = 10_000;
-/// Bytes of a line's id; one with a longer one is not remembered.
+/// The most bytes of a line's id; a line with a longer id has no history.
 const LINE_BYTES_MAX: usize = 200;
 
-/// What was seen in a quarter of an hour, added up over its looks.
+/// The trips seen in a quarter of an hour, summed over its samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct QuarterHour {
-    /// When it began.
+    /// The beginning of the quarter.
     pub(crate) start: UnixMillis,
-    /// Trips with known times, and those that did not run.
+    /// Trips with known times, and trips that did not run.
     pub(crate) trips: u64,
     pub(crate) late: u64,
     pub(crate) cancelled: u64,
 }
 
 impl QuarterHour {
-    /// Which share of the trips was late.
+    /// Returns the share of late trips.
     pub(crate) fn late_share(&self) -> f64 {
         ratio(self.late, self.trips)
     }
 
-    /// Which share of the trips did not run.
+    /// Returns the share of trips that did not run.
     pub(crate) fn cancelled_share(&self) -> f64 {
         ratio(self.cancelled, self.trips)
     }
@@ -54,12 +55,12 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// What was seen of a question's trips.
+/// The history of a question's trips.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DelayHistory {
-    /// The quarters that were looked at, in order; of the others nothing is known.
+    /// The sampled quarters, in order; nothing is known about the others.
     pub(crate) quarters: Vec<QuarterHour>,
-    /// The line or stop that is asked for is not remembered, because too many others are.
+    /// True if the line or stop has no history because the server records too many others.
     pub(crate) is_left_out: bool,
 }
 
@@ -81,7 +82,7 @@ impl SampleTime {
 /// A quarter as it lies in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct QuarterCounts {
-    /// Counted from 1970 on.
+    /// The number of the quarter since 1970.
     quarter: u32,
     trips: u32,
     late: u32,
@@ -132,7 +133,7 @@ pub(super) struct QuarterSeries(VecDeque<QuarterCounts>);
 impl QuarterSeries {
     fn add_quarter(&mut self, seen: QuarterCounts) {
         match self.0.back_mut() {
-            // A wall clock that stepped back adds to the last one: they stay in order.
+            // If the wall clock stepped back, the sample is added to the last quarter, so that quarters stay in order.
             Some(last) if last.quarter >= seen.quarter => last.add_counts(&seen),
             _ => {
                 if self.0.len() >= QUARTERS_MAX {
@@ -180,7 +181,7 @@ impl QuarterSeries {
         self.0.get(at)
     }
 
-    /// Those of the day that ends now.
+    /// Returns the quarters of the day that ends at `now`.
     pub(super) fn iter_day(&self, now: UnixMillis) -> impl Iterator<Item = &QuarterCounts> {
         let day = quarter_number(UnixMillis(day_start(now)))..=quarter_number(now);
         self.0.iter().filter(move |seen| day.contains(&seen.quarter))
@@ -191,7 +192,6 @@ impl QuarterSeries {
     }
 }
 
-/// The day of one feed.
 #[derive(Debug, Default)]
 struct FeedDay {
     all: QuarterSeries,
@@ -205,14 +205,14 @@ struct FeedDay {
 #[derive(Debug, Default)]
 struct FeedDays {
     feeds: HashMap<FeedId, FeedDay>,
-    /// Of all feeds.
+    /// The number of lines of all feeds.
     n_lines: usize,
-    /// The quarter of the last look.
+    /// The quarter of the last sample.
     looked: Option<u32>,
 }
 
 impl FeedDays {
-    /// The day of a feed, if there is a place for it.
+    /// Returns the day of a feed, or `None` if the history is full.
     fn feed_day(&mut self, feed: &FeedId) -> Option<&mut FeedDay> {
         if self.feeds.len() >= FEEDS_MAX && !self.feeds.contains_key(feed) {
             return None;
@@ -236,7 +236,7 @@ impl FeedDays {
         }
     }
 
-    /// What was seen since the quarter of the last look began, to be kept.
+    /// Returns the rows to store: everything since the beginning of the last sampled quarter.
     fn unsaved_rows(&self) -> Vec<DelayRow> {
         let Some(since) = self.looked else { return Vec::new() };
         let of_feed = |(feed, day): (&FeedId, &FeedDay)| {
@@ -251,7 +251,8 @@ impl FeedDays {
     }
 }
 
-/// The last 24 hours of each feed that tells of trips, and under a schedule's id of all that tell of its trips, each once.
+/// The last 24 hours of each feed with trips. A schedule's id stands for all real-time feeds of its network, with each
+/// trip counted once.
 #[derive(Debug, Default)]
 pub(crate) struct DelayDay {
     days: Mutex<FeedDays>,
@@ -259,7 +260,7 @@ pub(crate) struct DelayDay {
 }
 
 impl DelayDay {
-    /// Rises with each look.
+    /// Returns a number that increases with each sampling round.
     pub(super) fn generation(&self) -> i64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -269,7 +270,7 @@ impl DelayDay {
         let feed = match &question.sources[..] {
             [] => return DelayHistory::default(),
             [source] if source.trip_late_after == question.late_after => &source.id,
-            // What several feeds tell of is counted once under the network's name, and by the threshold of its schedule.
+            // Trips of several feeds are counted once, under the network's name and with the threshold of its schedule.
             _ => question.network.id(),
         };
         self.feed_history(feed, question.route.as_ref(), now)
@@ -293,7 +294,7 @@ impl DelayDay {
             let quarters = if is_left_out { Vec::new() } else { looked.map(none).collect() };
             return DelayHistory { quarters, is_left_out };
         };
-        // Where it was looked and the line was not seen, none of its trips was there.
+        // If a quarter was sampled and does not contain the line, the line had no trips.
         let of_line = |seen: &QuarterCounts| {
             let none = QuarterCounts { quarter: seen.quarter, ..QuarterCounts::default() };
             series.find_quarter(seen.quarter).unwrap_or(&none).quarter_hour()
@@ -301,12 +302,12 @@ impl DelayDay {
         DelayHistory { quarters: looked.map(of_line).collect(), is_left_out: false }
     }
 
-    /// Whether trips of a feed were seen since the start, or in the day before it as far as that was kept.
+    /// Returns true if trips of a feed were seen since the start, or in the stored day before it.
     pub(super) fn has_feed(&self, feed: &FeedId) -> bool {
         self.lock_days().feeds.contains_key(feed)
     }
 
-    /// Begins a round of looks at `now`. Gives what is to be kept of the quarter before, if one has ended.
+    /// Begins a sampling round at `now`. Returns the rows to store of the previous quarter, if it has ended.
     pub(super) fn begin_round(&self, now: UnixMillis) -> Vec<DelayRow> {
         let (mut days, quarter) = (self.lock_days(), quarter_number(now));
         let ended = match days.looked.is_some_and(|looked| looked != quarter) {
@@ -339,7 +340,7 @@ impl DelayDay {
             .iter()
             .map(|(line, trips)| (*line, QuarterCounts::from_counts(&counts(trips), now)));
         let mut lines: Vec<_> = lines.filter(|(_, seen)| seen.trips > 0).collect();
-        // Which lines find a place is not left to chance.
+        // Sorting makes it deterministic which lines are recorded when the limit is reached.
         lines.sort_unstable_by_key(|(line, _)| *line);
         let mut days = self.lock_days();
         if let Some(day) = days.feed_day(feed) {
@@ -351,7 +352,7 @@ impl DelayDay {
         }
     }
 
-    /// Forgets the feeds that are no more and lines that were not seen for a day, and says that something was added.
+    /// Drops removed feeds and lines that were not seen for a day, and increases the generation.
     pub(super) fn finish_round(&self, is_there: impl Fn(&FeedId) -> bool, now: UnixMillis) {
         let first = quarter_number(UnixMillis(day_start(now)));
         let mut days = self.lock_days();
@@ -367,12 +368,12 @@ impl DelayDay {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What was seen since the quarter of the last look began, to be kept.
+    /// Returns the rows to store: everything since the beginning of the last sampled quarter.
     pub(super) fn unsaved_rows(&self) -> Vec<DelayRow> {
         self.lock_days().unsaved_rows()
     }
 
-    /// Takes what was kept before a restart, in the order of time; no more than there is a place for.
+    /// Restores the rows stored before a restart, in chronological order, up to the limits.
     pub(super) fn restore_rows(&self, kept: &[DelayRow], now: UnixMillis) {
         let mut days = self.lock_days();
         let time = SampleTime { at: now, is_recording: false };
@@ -394,31 +395,31 @@ impl DelayDay {
     }
 
     fn lock_days(&self) -> MutexGuard<'_, FeedDays> {
-        // What a look that broke left is at worst one look short.
+        // A panic during a sample loses at most that sample.
         self.days.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Where a day begins that ends now, with whole quarters.
+/// Returns the beginning of the day that ends at `now`, in whole quarters.
 pub(crate) fn day_start(now: UnixMillis) -> i64 {
     let quarters = i64::try_from(QUARTERS_MAX).unwrap_or(i64::MAX);
     (now.0.div_euclid(QUARTER_MS) - (quarters - 1)) * QUARTER_MS
 }
 
-/// The quarters of a day, as numbers from its first.
+/// Returns the index of a quarter within the day that ends at `now`.
 pub(crate) fn quarter_index(start: UnixMillis, now: UnixMillis) -> i64 {
     (start.0 - day_start(now)).div_euclid(QUARTER_MS)
 }
 
-/// A stretch of quarters that were not looked at: of these nothing is known.
+/// A run of quarters without samples: nothing is known about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DataGap {
-    /// When its first quarter began.
+    /// The beginning of its first quarter.
     pub(crate) start: UnixMillis,
     pub(crate) quarters: i64,
 }
 
-/// The stretches of the day that ends `now` of which nothing is known. That the running quarter has just begun is none.
+/// Returns the gaps of the day that ends at `now`. A current quarter that has just begun is not a gap.
 pub(crate) fn find_gaps(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DataGap> {
     let first = day_start(now);
     let running = quarter_index(now, now);
@@ -450,7 +451,6 @@ mod tests {
         FeedId::new(text).unwrap()
     }
 
-    /// A trip of a line.
     fn trip(line: &str, standing: TripDelayStatus) -> TripDelay {
         TripDelay {
             feed: id("a"),
@@ -472,7 +472,8 @@ mod tests {
         }
     }
 
-    /// Looks at so many late ones and so many that are on time of a line, one that does not run and one that nobody knows.
+    /// Adds a sample of a line with the given numbers of late and punctual trips, one cancelled trip and one unknown
+    /// trip.
     fn look(
         day: &DelayDay,
         feed: &str,
@@ -622,7 +623,7 @@ mod tests {
                 .map(|&it| QuarterHour { start: at(it), ..QuarterHour::default() })
                 .collect()
         };
-        // The quarter that runs is the last of the 96.
+        // The current quarter is the last of the 96.
         let check = |quarters: &[i64], expect: &[(i64, i64)]| {
             let found = find_gaps(&looked(quarters), at(0) + Duration::from_secs(60));
             let found: Vec<_> = found.iter().map(|gap| (gap.start, gap.quarters)).collect();

@@ -1,9 +1,9 @@
-//! "Is my train late?": answered once per state of a network, and then given out as it lies there.
+//! "Is my train late?": answered once per state of a network, and then served from a cache.
 //!
-//! A question names a feed, and a line or a stop of it. Its [`ReportFingerprint`](question::ReportFingerprint) says what the answer follows from: the
-//! network's state, how its sources are, the threshold. What was made for a mark is right as long as the mark is, so a
-//! request compares and copies nothing but a pointer; the first one after a change makes the answer for all. Nobody asks
-//! here how a feed came to be as it is.
+//! A question names a feed, and optionally a line or a stop of it. Its
+//! [`ReportFingerprint`](question::ReportFingerprint) is a hash of everything that the answer depends on: the network's
+//! state, the health of its sources, the threshold. A cached answer is valid as long as its fingerprint matches, so a
+//! request compares and copies only a pointer; the first request after a change renders the answer for all.
 
 mod report;
 mod day;
@@ -34,29 +34,29 @@ pub(crate) use self::vehicle_nouns::VehicleNoun;
 use crate::app::App;
 use crate::http::{Refusal, RenderSlots, ReplyPreferences, Representation, run_blocking};
 
-/// Answers that are kept: of some hundred lines and stops, in each of their forms.
+/// The most cached answers: enough for some hundred lines and stops in each view.
 const KEPT_MAX: usize = 2_048;
-/// Bytes of these.
+/// The most bytes of cached answers.
 const KEPT_BYTES_MAX: usize = 64 << 20;
-/// The next poll mostly makes an answer useless long before.
+/// The lifetime of a cached answer; the next poll usually invalidates it long before.
 const KEPT_FOR: Duration = Duration::from_secs(120);
-/// How long a client need not ask again at most: polls may be hours apart, and a source may fall silent.
+/// The longest `max-age` of an answer: polls may be hours apart, and a source may fail in between.
 const FRESH_FOR_MAX: Duration = Duration::from_secs(15);
 
-/// As what an answer goes out.
+/// A representation of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum DelayView {
-    /// The page, in its frame.
+    /// The page in its layout.
     Page,
-    /// The page for frames of others.
+    /// The page for embedding in frames of other sites.
     Embedded,
     /// JSON.
     Json,
-    /// A small picture.
+    /// An SVG badge.
     Badge,
 }
 
-/// A made answer.
+/// A rendered answer.
 #[derive(Debug)]
 pub(crate) struct RenderedReport {
     kind: HeaderValue,
@@ -66,7 +66,6 @@ pub(crate) struct RenderedReport {
 }
 
 impl RenderedReport {
-    /// A body of a kind.
     pub(crate) fn new(kind: &'static str, body: impl Into<Bytes>, at: UnixMillis) -> Self {
         let body = body.into();
         Self { kind: HeaderValue::from_static(kind), hash: xxh3_128(&body), body, at }
@@ -75,7 +74,7 @@ impl RenderedReport {
 
 type Key = (DelayView, question::QuestionKey, question::ReportFingerprint);
 
-/// The answers that lie ready, and what was seen over the day.
+/// The cached answers, and the history of the day.
 #[derive(Debug)]
 pub(crate) struct DelayReports {
     made: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
@@ -97,12 +96,11 @@ impl Default for DelayReports {
 }
 
 impl DelayReports {
-    /// What was seen over the day.
     pub(crate) fn day(&self) -> &DelayDay {
         &self.day
     }
 
-    /// What was seen over the day of what a question is about. Of one line at one stop nothing is remembered.
+    /// Returns the day's history for a question. There is no history for one line at one stop.
     fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> day::DelayHistory {
         let data_now = question.network.data_now();
         match (&question.stop, &question.route) {
@@ -112,13 +110,13 @@ impl DelayReports {
         }
     }
 
-    /// Lets go of what is old. `now` is the clock's monotonic time.
+    /// Drops expired answers. `now` is the clock's monotonic time.
     pub(crate) fn evict_expired(&self, now: Duration) {
         self.made.sweep_aged(now);
     }
 }
 
-/// The reply to a question in one of its forms, which `make` writes where nobody has asked before.
+/// Returns the reply to a question in one view; `make` renders it if it is not cached.
 pub(crate) async fn reply_with_report(
     app: &App,
     question: DelayQuestion,
@@ -144,7 +142,7 @@ pub(crate) async fn reply_with_report(
     Ok(reply.into_reply(wants, app).await)
 }
 
-/// Which line and stop the parameters of a request name.
+/// Parses the line and the stop of a request's parameters.
 pub(crate) fn parse_question(
     app: &App,
     feed: &str,
@@ -158,7 +156,7 @@ pub(crate) fn parse_question(
     )
 }
 
-/// Whether an address asks for the form that stands in frames of others.
+/// Returns true if a request asks for the page for embedding.
 pub(crate) fn is_embedded(parameters: &crate::http::QueryParameters) -> bool {
     parameters.find_value("embed").is_some_and(|said| said != "0")
 }

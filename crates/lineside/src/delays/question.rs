@@ -1,4 +1,4 @@
-//! What is asked: a feed, perhaps a line and a stop of it, the sources that tell of its trips, and how those are now.
+//! A question about delays: a feed, optionally a line and a stop of it, the sources of its trips, and their health.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,49 +13,49 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::app::App;
 use crate::http::{Refusal, lookup};
 
-/// How far behind the timetable a trip is late where no operator says otherwise: the usual measure of punctuality in
+/// The delay from which a trip is late unless the operator configures another: the usual measure of punctuality in
 /// Europe.
 const TRIP_LATE_AFTER: Duration = Duration::from_secs(5 * 60);
-/// What feeds have to hold to be asked.
+/// The data that a feed must have, for the error message.
 const WANTED: &str = "what trips do";
-/// Characters of an id that a refusal or a title repeats.
+/// Characters of an id that an error or a title repeats.
 const ID_CHARS_MAX: usize = 100;
 
-/// A feed that tells of trips, and how it is.
+/// A feed with trips, and its health.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DelaySource {
     pub(crate) id: FeedId,
     pub(crate) name: String,
     pub(crate) state: FeedState,
     pub(crate) reason: String,
-    /// When its data were made, else when it last answered.
+    /// The time of its data, or of its last successful fetch if the data have none.
     pub(crate) at: Option<UnixMillis>,
-    /// Whether it is to be believed: it is well, and its data are not old.
+    /// True if the feed is healthy and its data are not stale.
     pub(crate) is_fresh: bool,
-    /// How old its data may be.
+    /// The age from which its data are stale.
     pub(crate) late_after: Duration,
-    /// From which delay on it calls a trip late.
+    /// The delay from which a trip of the feed is late.
     pub(super) trip_late_after: Duration,
 }
 
-/// A question with all that its answer follows from.
+/// A question with everything that its answer depends on.
 #[derive(Debug)]
 pub(crate) struct DelayQuestion {
     pub(crate) network: Arc<Network>,
     pub(crate) state: Arc<NetworkState>,
     pub(crate) timetable: Option<Arc<Timetable>>,
-    /// As the address names it.
+    /// The feed in the address.
     pub(crate) feed: FeedId,
     pub(crate) feed_name: String,
     pub(crate) route: Option<SmolStr>,
     pub(crate) stop: Option<SmolStr>,
     pub(crate) sources: Vec<DelaySource>,
-    /// One real-time feed is asked for, and not its network.
+    /// True if the question is about one real-time feed and not about its network.
     pub(crate) is_alone: bool,
     pub(crate) late_after: Duration,
 }
 
-/// Who asks for what.
+/// The cache key of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct QuestionKey {
     feed: FeedId,
@@ -63,16 +63,17 @@ pub(crate) struct QuestionKey {
     stop: Option<SmolStr>,
 }
 
-/// What the answer follows from, as a hash: while it is the same, so is the answer.
+/// A hash of everything that an answer depends on: the answer changes only if the hash does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ReportFingerprint(u128);
 
 impl DelayQuestion {
-    /// The question that an address asks.
+    /// Builds the question of a request.
     ///
     /// # Errors
-    /// If there is no such feed, line or stop, or the feed holds no trips; [`Refusal::NoData`] while the schedule that would
-    /// know the line or the stop was not read yet.
+    ///
+    /// Returns an error if the feed, line or stop does not exist, or the feed holds no trips; [`Refusal::NoData`] if
+    /// the schedule with the line or the stop has not been read yet.
     pub(crate) fn from_ids(
         app: &App,
         id: &str,
@@ -124,12 +125,12 @@ impl DelayQuestion {
         })
     }
 
-    /// Who asks for what.
+    /// Returns the cache key.
     pub(super) fn question_key(&self) -> QuestionKey {
         QuestionKey { feed: self.feed.clone(), route: self.route.clone(), stop: self.stop.clone() }
     }
 
-    /// What the answer follows from.
+    /// Returns the hash of everything that the answer depends on.
     pub(super) fn report_fingerprint(&self, app: &App) -> ReportFingerprint {
         let mut hash = Xxh3Default::new();
         let mut put = |number: i64| hash.update(&number.to_le_bytes());
@@ -155,12 +156,12 @@ impl DelayQuestion {
         ReportFingerprint(hash.digest128())
     }
 
-    /// How long nothing new can be known.
+    /// Returns the time until new data are possible.
     pub(super) fn fresh_for(&self, app: &App) -> Duration {
         lookup::network_fresh_for(app, &self.network)
     }
 
-    /// Which trips it is about, as these feeds tell of them.
+    /// Returns the query for the question's trips in these feeds.
     pub(super) fn selection<'a>(&'a self, feeds: &'a [FeedId]) -> DelayQuery<'a> {
         DelayQuery {
             feeds,
@@ -170,27 +171,27 @@ impl DelayQuestion {
         }
     }
 
-    /// The sources that are to be believed.
+    /// Returns the sources with fresh data.
     pub(crate) fn believed_sources(&self) -> Vec<FeedId> {
         self.sources.iter().filter(|it| it.is_fresh).map(|it| it.id.clone()).collect()
     }
 
-    /// The zone that its times are told in.
+    /// Returns the time zone for displayed times.
     pub(crate) fn time_zone(&self) -> TimeZone {
         self.timetable.as_ref().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
     }
 
-    /// How old data may be that an answer follows from, if there are any: as its strictest source says.
+    /// Returns the age from which the data are stale, by the strictest source; `None` if there are no sources.
     pub(crate) fn data_late_after(&self) -> Option<Duration> {
         self.sources.iter().map(|source| source.late_after).min()
     }
 
-    /// What stands behind a time, where it is not that of the place.
+    /// Returns the suffix of displayed times if they are not local.
     pub(crate) fn zone_note(&self) -> &'static str {
         if self.timetable.is_some() { "" } else { " UTC" }
     }
 
-    /// The name of the line, or its id.
+    /// Returns the name of the line, or its id.
     pub(crate) fn route_name(&self) -> Option<String> {
         let id = self.route.as_deref()?;
         let route = self.timetable.as_ref().and_then(|timetable| {
@@ -199,7 +200,7 @@ impl DelayQuestion {
         Some(route.filter(|name| !name.is_empty()).unwrap_or_else(|| short_id(id)))
     }
 
-    /// The name of the stop, or its id.
+    /// Returns the name of the stop, or its id.
     pub(crate) fn stop_name(&self) -> Option<String> {
         let id = self.stop.as_deref()?;
         let stop = self.timetable.as_ref().and_then(|timetable| {
@@ -213,16 +214,16 @@ fn short_id(id: &str) -> String {
     id.chars().take(ID_CHARS_MAX).collect()
 }
 
-/// From which delay on a trip is late: as the feed says, else its schedule's, else the first of its network that says so.
+/// Returns the delay from which a trip is late: the feed's, or the first of its network that configures one.
 pub(super) fn lateness_threshold(feed: &Feed, network: &Network) -> Duration {
     let said = feed.config().trip_late_after;
     let of_network = || network.feeds().iter().find_map(|feed| feed.config().trip_late_after);
     said.or_else(of_network).unwrap_or(TRIP_LATE_AFTER)
 }
 
-/// The feeds that tell of a feed's trips: itself if it does, else those of its network that do. One that has told of
-/// nothing yet, and is not well, may be one of them: as long as that is not known it counts. Tells first whether it is
-/// the feed itself.
+/// Returns the feeds that report a feed's trips: the feed itself if it does, or those of its network. A feed that has
+/// not reported anything yet and is unhealthy is included, because it may report trips. The first value is true if the
+/// source is the feed itself.
 fn find_sources(
     app: &App,
     asked: &Feed,
@@ -240,12 +241,11 @@ fn find_sources(
     (is_alone, sources.map(|(_, source)| source).collect())
 }
 
-/// Whether a feed tells of alerts alone. One that told of trips before a restart may not do so again until the morning.
+/// Returns true if a feed reports only alerts. A feed with trips before a restart may report none until the morning.
 pub(crate) fn has_only_alerts(app: &App, feed: &Feed) -> bool {
     feed.status().tells_of_alerts_only && !app.delays().day().has_feed(feed.id())
 }
 
-/// A feed as a source.
 pub(super) fn delay_source(app: &App, feed: &Feed, network: &Network) -> DelaySource {
     let status = feed.status();
     let config = feed.config();
@@ -261,8 +261,8 @@ pub(super) fn delay_source(app: &App, feed: &Feed, network: &Network) -> DelaySo
     }
 }
 
-/// Whether a feed is well, has told all that there is, and its data are not older than they may be. The feed's own state is
-/// judged when it is polled; its data go on growing old in between.
+/// Returns true if a feed is healthy, has complete data, and the data are not stale. The feed's own state is determined
+/// when it is polled, but its data age in between.
 fn is_fresh(
     status: &FeedStatus,
     late_after: Duration,

@@ -1,4 +1,4 @@
-//! The answer to a question: a word, the counts behind it, and the trips.
+//! The answer to a question about delays: a verdict, the counts behind it, and the trips.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use super::day::DelayHistory;
 use super::question::DelayQuestion;
 use super::vehicle_nouns::VehicleNoun;
 
-/// The word that stands first.
+/// The verdict on a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DelayVerdict {
-    /// Trips are late, or do not run.
+    /// Trips are late or cancelled.
     Yes,
-    /// All that is known is on time, and nothing is missing.
+    /// All known trips are on time, and no data are missing.
     No,
-    /// It is not known: data are stale or missing.
+    /// Data are stale or missing.
     Unknown,
 }
 
 impl DelayVerdict {
-    /// The word in JSON and on badges.
+    /// Returns the verdict as written in JSON and on badges.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Yes => "yes",
@@ -32,7 +32,7 @@ impl DelayVerdict {
         }
     }
 
-    /// Whether trips are late, if that is known.
+    /// Returns true if trips are late; `None` if that is unknown.
     pub(crate) fn is_late(self) -> Option<bool> {
         match self {
             Self::Yes => Some(true),
@@ -42,7 +42,7 @@ impl DelayVerdict {
     }
 }
 
-/// The trips of one line, counted.
+/// The counted trips of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineCount {
     pub(crate) route_id: SmolStr,
@@ -51,33 +51,34 @@ pub(crate) struct LineCount {
     pub(crate) counts: DelayCounts,
 }
 
-/// The whole answer.
+/// The complete answer.
 #[derive(Debug)]
 pub(crate) struct DelayReport {
     pub(crate) question: DelayQuestion,
     pub(crate) word: DelayVerdict,
-    /// A source is stale, or there is none.
+    /// True if a source is stale, or there is none.
     pub(crate) stale: bool,
-    /// When the data were made that it follows from; the oldest of them.
+    /// The time of the oldest data behind the answer.
     pub(crate) at: Option<UnixMillis>,
-    /// None if no source is to be believed.
+    /// `None` if no source is fresh.
     pub(crate) counts: Option<DelayCounts>,
-    /// The most delayed first.
+    /// Late trips, the most delayed first.
     pub(crate) late: Vec<Arc<TripDelay>>,
     pub(crate) cancelled: Vec<Arc<TripDelay>>,
     pub(crate) classes: Vec<DelayClass>,
-    /// Those with the most trouble first.
+    /// Lines, those with the most late and cancelled trips first.
     pub(crate) lines: Vec<LineCount>,
-    /// What was seen over the day; of a stop since it was asked about, of one line at a stop nothing.
+    /// The history of the day; a stop's history begins with the first question about it, and one line at a stop has
+    /// none.
     pub(crate) day: DelayHistory,
     pub(crate) noun: VehicleNoun,
-    /// When it was made, by the server's clock and by that of the data.
+    /// The time of the answer, by the server's clock and by that of the data.
     pub(crate) made_at: UnixMillis,
     pub(crate) now: UnixMillis,
 }
 
 impl DelayReport {
-    /// The answer to a question. Costs a look at each trip that it is about.
+    /// Answers a question. The cost is linear in the number of its trips.
     pub(crate) fn for_question(
         question: DelayQuestion,
         day: DelayHistory,
@@ -136,7 +137,7 @@ fn on_time_share(counts: &DelayCounts) -> Option<f64> {
     (known > 0).then(|| (counts.on_time + counts.early) as f64 / known as f64)
 }
 
-/// One source that is silent may hold the trip that is late: then only "yes" is certain.
+/// A silent source may hold a late trip: then only "yes" is certain.
 fn delay_verdict(is_known: bool, stale: bool, counts: &DelayCounts) -> DelayVerdict {
     if is_known && counts.late + counts.cancelled > 0 {
         DelayVerdict::Yes
@@ -147,7 +148,7 @@ fn delay_verdict(is_known: bool, stale: bool, counts: &DelayCounts) -> DelayVerd
     }
 }
 
-/// The time of the oldest data that are believed; of the newest, where none are.
+/// Returns the time of the oldest fresh data; of the newest data, if none are fresh.
 fn data_time(question: &DelayQuestion) -> Option<UnixMillis> {
     let fresh = question.sources.iter().filter(|source| source.is_fresh);
     let oldest = fresh.filter_map(|source| source.at).min();

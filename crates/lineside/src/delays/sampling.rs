@@ -1,5 +1,5 @@
-//! Each feed that tells of trips is looked at once a minute. What is seen in a quarter of an hour is kept when it has ended
-//! and when the server stops, so that the day's picture goes on after a restart; a process that is killed loses one.
+//! The sampling of delays: each feed with trips is sampled once a minute. A quarter of an hour is stored when it has
+//! ended and when the server stops, so that the day's history survives a restart; a killed process loses one quarter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::day::{DelayDay, SampleTime, day_start};
 use super::question::{self, DelayQuestion};
 use crate::app::App;
 
-/// How often it is looked.
+/// The interval between samples.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// When it is first looked: feeds are polled at a start.
+/// The delay of the first sample: feeds are polled at the start.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
-/// Looks at all networks once a minute, until the server stops; first takes what was kept.
+/// Restores the stored day, then samples all networks once a minute until the server stops.
 pub(crate) async fn sample_delays(app: App) {
     run_blocking(&app, restore_day).await;
     let mut wait = FIRST_LOOK;
@@ -38,7 +38,7 @@ async fn run_blocking(app: &App, part: fn(&App)) {
     }
 }
 
-/// Where it is kept. A simulated city begins anew, and its day with it.
+/// Returns the store of the history. A simulated city restarts from the beginning, so its history is not stored.
 fn delay_store(app: &App) -> Option<&Arc<Store>> {
     app.store().filter(|_| app.demo().is_none())
 }
@@ -54,7 +54,7 @@ fn restore_day(app: &App) {
     }
 }
 
-/// Tells the store what was seen in the quarter of an hour that runs, as the server stops.
+/// Stores the current quarter of an hour; called when the server stops.
 pub(crate) fn save_quarter(app: &App) {
     if let Some(store) = delay_store(app) {
         store.store_delays(app.delays().day().unsaved_rows());
@@ -80,7 +80,7 @@ fn sample_networks(app: &App) {
             told.push(feed.id().clone());
             add_sample(day, &network, &state, &[feed.id().clone()], feed);
         }
-        // Feeds of one schedule may tell of the same trips, and call others late than it does.
+        // Feeds of one schedule may report the same trips, or have another threshold than the schedule.
         let is_another = |schedule: &Arc<Feed>| {
             let own = question::lateness_threshold(schedule, &network);
             feeds.len() > 1
@@ -95,7 +95,7 @@ fn sample_networks(app: &App) {
     day.finish_round(|id| app.ingest().find_feed(id.as_str()).is_some(), now);
 }
 
-/// Looks at the stops that somebody asked about.
+/// Samples the stops that were requested in the last day.
 fn sample_stops(app: &App, now: UnixMillis) {
     let stops = &app.delays().stops;
     for asked in stops.list_watched(now) {
@@ -115,7 +115,7 @@ fn sample_stops(app: &App, now: UnixMillis) {
     }
 }
 
-/// Adds how the trips stand that some feeds tell of, each counted once, by the threshold of `asked`.
+/// Adds a sample of the trips that some feeds report, each counted once, with the threshold of `asked`.
 fn add_sample(
     day: &DelayDay,
     network: &Network,

@@ -1,5 +1,5 @@
-//! The days of stops. To look at all of them would be to make a board of each, each minute: so those are looked at that
-//! somebody asked about within a day, from then on, and a restart begins anew.
+//! The delay history of stops. Sampling all stops would need a departure board of each, every minute: so only stops
+//! that were requested within a day are sampled, from the first request on, and a restart begins with none.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,22 +10,22 @@ use smol_str::SmolStr;
 
 use super::day::{DelayHistory, QuarterCounts, QuarterSeries, SampleTime, day_start};
 
-/// Stops that are looked at: a millisecond and 2 kB each.
+/// The most sampled stops: a millisecond and 2 kB each.
 pub(crate) const STOPS_MAX: usize = 200;
-/// How long a stop has its place at least after somebody asked about it.
+/// The shortest time that a stop is sampled after its last request.
 const PLACE_MS: i64 = 60 * 60 * 1_000;
 
-/// A stop, as an address names it: of a feed or of a network.
+/// A stop as named by a request: a feed or network, and the stop's id.
 type Asked = (FeedId, SmolStr);
 
 #[derive(Debug)]
 struct WatchedStop {
-    /// When somebody asked last.
+    /// The time of the last request.
     asked: UnixMillis,
     series: QuarterSeries,
 }
 
-/// The last 24 hours of the stops that somebody asked about.
+/// The last 24 hours of the requested stops.
 #[derive(Debug, Default)]
 pub(super) struct StopDelays {
     watched: Mutex<HashMap<Asked, WatchedStop>>,
@@ -61,7 +61,7 @@ impl StopDelays {
         DelayHistory::default()
     }
 
-    /// Those that are to be looked at; the ones that nobody asked about for a day are forgotten.
+    /// Returns the stops to sample; drops those without a request for a day.
     pub(super) fn list_watched(&self, now: UnixMillis) -> Vec<Asked> {
         let mut watched = self.lock_watched();
         watched.retain(|_, known| known.asked.0 >= day_start(now));
@@ -75,13 +75,13 @@ impl StopDelays {
         }
     }
 
-    /// Forgets one that is no more.
+    /// Drops the history of a removed stop.
     pub(super) fn forget_stop(&self, asked: &Asked) {
         self.lock_watched().remove(asked);
     }
 
     fn lock_watched(&self) -> MutexGuard<'_, HashMap<Asked, WatchedStop>> {
-        // What a look that broke left is at worst one look short.
+        // A panic during a sample loses at most that sample.
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

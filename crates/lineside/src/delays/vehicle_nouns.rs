@@ -1,9 +1,9 @@
-//! What riders call what they wait for.
+//! The riders' words for vehicles: tram, bus, train.
 
 use lineside_formats::gtfs::Timetable;
 use lineside_ingest::RouteMode;
 
-/// A word for one of them, and for several.
+/// A noun in singular and plural.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VehicleNoun {
     /// As in "Is my train late?".
@@ -12,11 +12,12 @@ pub(crate) struct VehicleNoun {
     pub(crate) many: &'static str,
 }
 
-/// The word for any mode.
+/// The noun for any mode.
 const ANY: VehicleNoun = VehicleNoun { one: "trip", many: "trips" };
 
 impl VehicleNoun {
-    /// The word for all of these; where they differ, one for any. Where there is no trip, the lines of the timetable say.
+    /// Returns the noun for all of these kinds, or [`ANY`] if they differ. Without trips, the lines of the timetable
+    /// decide.
     pub(crate) fn for_kinds(
         kinds: impl Iterator<Item = Option<u16>>,
         timetable: Option<&Timetable>,
@@ -30,7 +31,7 @@ impl VehicleNoun {
         if nouns.all(|noun| noun == first) { first } else { ANY }
     }
 
-    /// The word for vehicles of these `route_type`s; where they differ, the word for any.
+    /// Returns the noun for vehicles of these `route_type`s, or [`ANY`] if they differ.
     pub(crate) fn for_route_types(route_types: impl Iterator<Item = u16>) -> Self {
         Self::for_kinds(route_types.map(Some), None)
     }

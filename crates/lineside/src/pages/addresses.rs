@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::feed::render_fold;
 use super::words;
 
-/// The section with all addresses of the feed. A feed of alerts has no delays.
+/// Renders the section with all addresses of the feed. A feed of alerts has no delays.
 pub(super) fn render_card(id: &str, format: Option<Format>, is_of_alerts: bool) -> Markup {
     let is_there = |path: &str| !(is_of_alerts && path.starts_with("/delays/"));
     let paths: Vec<_> =

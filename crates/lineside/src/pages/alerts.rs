@@ -1,4 +1,4 @@
-//! What producers tell passengers, where it concerns what a page shows.
+//! The alerts about the content of a page.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -12,14 +12,14 @@ use maud::{Markup, html};
 use super::icons;
 use super::languages::PreferredLanguages;
 
-/// The alerts that stand open on a page; the others wait behind a line that says how many they are.
+/// The alerts that a page shows open; the others are behind a line with their number.
 const OPEN_MAX: usize = 6;
 /// The alerts in a list of headers.
 const LISTED_MAX: usize = 10;
 /// The most alerts on one page.
 const ALERTS_MAX: usize = 60;
 
-/// A text, and the language that it is in as far as that is said.
+/// A text and its language, if stated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LocalizedText {
     text: String,
@@ -36,26 +36,26 @@ impl LocalizedText {
     }
 }
 
-/// One alert in words.
+/// An alert's header and description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AlertSummary {
     header: LocalizedText,
     description: LocalizedText,
 }
 
-/// How exactly an alert names whom it concerns.
+/// The precision with which an alert names the affected stop or line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AlertSpecificity {
-    /// The very stop or line that the page is about.
+    /// The stop or line of the page itself.
     Itself,
-    /// A line that calls there.
+    /// A line that calls at the stop.
     ByLine,
     /// All lines of an agency or a kind.
     AllLines,
 }
 
-/// The alerts in force that name this stop, its station, one of its platforms, a line that calls there, or all lines of an
-/// agency or a kind, one of which does.
+/// Returns the active alerts that name this stop, its station, one of its platforms, a line that calls there, or all
+/// lines of an agency or a kind that calls there.
 pub(super) fn find_for_stop(
     network: &Network,
     timetable: &Timetable,
@@ -80,7 +80,7 @@ pub(super) fn find_for_stop(
     select_in_force(alerts, now, languages)
 }
 
-/// The alerts in force that are about a line, its trips and its stops among them.
+/// Returns the active alerts about a line, including its trips and its stops.
 pub(super) fn find_for_route(
     state: &NetworkState,
     timetable: &Timetable,
@@ -96,7 +96,7 @@ pub(super) fn find_for_route(
     select_in_force(of_route.chain(of_all), now, languages)
 }
 
-/// The alerts of one feed in force.
+/// Returns the active alerts of one feed.
 pub(super) fn find_for_feed(
     state: &NetworkState,
     feed: &str,
@@ -114,7 +114,7 @@ fn with_specificity<'a>(
     records.filter_map(move |record| Some((named, record.alert()?)))
 }
 
-/// The alerts that name no line or stop, but agencies or kinds of lines that one of the lines is of.
+/// Returns the alerts that name no line or stop, but the agency or the kind of one of the lines.
 fn find_network_wide<'a>(
     state: &'a NetworkState,
     timetable: &'a Timetable,
@@ -137,7 +137,7 @@ fn names_all_lines(entity: &proto::EntitySelector) -> bool {
         && (is_named(&entity.agency_id) || entity.route_type.is_some())
 }
 
-/// Whether a line is of the agency and the kind that are named.
+/// Returns true if a line belongs to the named agency and kind.
 fn matches_route(entity: &proto::EntitySelector, timetable: &Timetable, route: &Route<'_>) -> bool {
     let named = entity.agency_id.as_deref().filter(|id| !id.is_empty());
     let agency = || Some(timetable.agency(route.agency?).id);
@@ -148,7 +148,7 @@ fn matches_route(entity: &proto::EntitySelector, timetable: &Timetable, route: &
     named.is_none_or(|id| agency() == Some(id)) && entity.route_type.is_none_or(is_of_kind)
 }
 
-/// The `route_type` of GTFS itself that an extended one is a kind of.
+/// Returns the basic GTFS `route_type` of an extended one.
 fn basic_route_type(kind: i32) -> Option<i32> {
     Some(match kind {
         100..=199 => 2,
@@ -163,8 +163,8 @@ fn basic_route_type(kind: i32) -> Option<i32> {
     })
 }
 
-/// The alerts in force in words: the gravest first, of those the ones that tell more exactly whom they concern, of those
-/// the ones that began last, else as the feed has them. There is not room for everything, and not everybody reads on.
+/// Returns the active alerts: the most severe first, then the most specific, then the most recent, then in the feed's
+/// order. Pages have limited space, and few readers scroll to the end.
 fn select_in_force<'a>(
     alerts: impl Iterator<Item = (AlertSpecificity, &'a proto::Alert)>,
     now: i64,
@@ -187,7 +187,7 @@ fn select_in_force<'a>(
     all
 }
 
-/// How grave an alert is, from 0: what its producer says, else what its effect is on those who want to ride.
+/// Returns the severity of an alert, from 0: the producer's, or one derived from the effect.
 pub(super) fn severity_rank(alert: &proto::Alert) -> u8 {
     use proto::alert::{Effect, SeverityLevel};
     match (alert.severity_level(), alert.effect()) {
@@ -206,14 +206,14 @@ pub(super) fn severity_rank(alert: &proto::Alert) -> u8 {
     }
 }
 
-/// When the period began that an alert is in force in; 0 where that is not said.
+/// Returns the beginning of the alert's active period; 0 if it is not stated.
 fn period_start(alert: &proto::Alert, now: i64) -> u64 {
     let periods = alert.active_period.iter().filter(|period| contains_time(period, now));
     periods.filter_map(|period| period.start).max().unwrap_or(0)
 }
 
-/// Whether an alert is about this line as a whole, not only about one of its trips or of its stops, or about another line
-/// as a whole.
+/// Returns true if an alert is about this line as a whole, and not only about one of its trips or stops or another
+/// line.
 fn names_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
     let is_whole = |entity: &proto::EntitySelector| {
         entity.trip.is_none() && entity.stop_id.as_deref().is_none_or(str::is_empty)
@@ -222,7 +222,7 @@ fn names_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
     informed.any(|entity| entity.route_id.as_deref() == Some(route_id) && is_whole(entity))
 }
 
-/// Whether an alert holds at `now`, Unix seconds.
+/// Returns true if an alert is active at `now`, Unix seconds.
 pub(super) fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
     alert.active_period.is_empty()
         || alert.active_period.iter().any(|period| contains_time(period, now))
@@ -244,7 +244,7 @@ fn describe_alert(alert: &proto::Alert, languages: &PreferredLanguages) -> Optio
     (!told.header.text.is_empty() || !told.description.text.is_empty()).then_some(told)
 }
 
-/// A text of an alert in the language that its reader likes best; none if it is empty.
+/// Returns a text of an alert in the reader's preferred language; `None` if it is empty.
 pub(super) fn find_text(
     text: &Option<proto::TranslatedString>,
     languages: &PreferredLanguages,
@@ -278,7 +278,7 @@ pub(super) fn render_alerts(alerts: &[AlertSummary]) -> Markup {
     }
 }
 
-/// The alerts as a list of their headers, which open to the rest; `all` is the address of all of them.
+/// Renders the alerts as a list of expandable headers; `all` is the address of the full list.
 pub(super) fn render_list(alerts: &[AlertSummary], all: &str) -> Markup {
     html! {
         @if !alerts.is_empty() {

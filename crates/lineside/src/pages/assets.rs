@@ -1,10 +1,9 @@
-//! Style, scripts and signs, embedded in the binary.
+//! Style sheets, scripts and icons, embedded in the binary.
 //!
-//! Two folders: `web/plain` is served as it is written and is always there; `web/dist` is what the
-//! bundler makes of the map, and may be missing from a binary built by `cargo build` alone. Every
-//! address holds a hash of the content, so that browsers may keep it for a year: the bundler puts
-//! one into each name, and the plain files, which import each other by relative names, share one
-//! for their folder. Whatever is not there is 404, never a page.
+//! Two folders: `web/plain` is served as written and is always present; `web/dist` is the bundler's output for the map,
+//! and may be missing from a binary built by `cargo build` alone. Every address contains a hash of the content, so that
+//! browsers may cache it for a year: the bundler puts one into each name, and the plain files, which import each other
+//! by relative names, share one for their folder. An unknown address returns a bare 404, never a page.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,10 +23,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::app::App;
 use crate::http::{Refusal, ReplyPreferences, Representation};
 
-/// As long as a cache may be told to keep something (RFC 2616 said a year, and caches still hold it).
+/// The longest cache lifetime that caches honor (a year, as RFC 2616 said).
 const FRESH_FOR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The bundler's list of what it made of which source.
+/// The bundler's list of outputs by source.
 const MANIFEST: &str = "manifest.json";
 
 #[derive(RustEmbed)]
@@ -51,7 +50,7 @@ struct ManifestChunk {
     imports: Vec<String>,
 }
 
-/// What a page has to load for one of the bundled parts.
+/// The files that a page loads for one of the bundled parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AssetBundle {
     /// The address of the module.
@@ -82,17 +81,17 @@ pub(super) fn router() -> Router<App> {
         .route("/assets/{name}", get(serve_bundled))
 }
 
-/// The address of a file of `web/plain`.
+/// Returns the address of a file of `web/plain`.
 pub(super) fn plain_address(name: &str) -> String {
     format!("/assets/plain/{}/{name}", *PLAIN_HASH)
 }
 
-/// A file of `web/plain`.
+/// Returns the content of a file of `web/plain`.
 pub(super) fn plain_bytes(name: &str) -> Option<Bytes> {
     PlainAssets::get(name).map(|file| into_bytes(file.data))
 }
 
-/// The bundle made of a source of `web/`, or nothing when this binary was built without.
+/// Returns the bundle built from a source of `web/`, or `None` if this binary was built without it.
 pub(super) fn find_bundle(source: &str) -> Option<AssetBundle> {
     resolve_bundle(&BUNDLES, source)
 }
@@ -115,7 +114,7 @@ async fn serve_plain(
     Path((hash, name)): Path<(String, String)>,
     wants: ReplyPreferences,
 ) -> Response {
-    // An old page may ask for files of an older binary: better none than ones that do not fit.
+    // A cached page may request files of an older binary: no file is better than one that does not fit.
     let file = if hash == *PLAIN_HASH { PlainAssets::get(&name) } else { None };
     serve_file(&app, &name, file, &wants).await
 }

@@ -1,7 +1,7 @@
-//! Whose fault was it? Two strips of time on a feed's page, one for its source and one for what we served, over a day and
-//! over 30 days, with the polls that failed and the states that the feed was in.
+//! The availability section of a feed's page: two timelines, one for its source and one for what this server served,
+//! over a day and over 30 days, with failed polls and incidents. They show whose fault an outage was.
 //!
-//! A stretch is as high as things were good, and named below: colour only repeats it.
+//! The height of a bar shows the state, and a text names it: colour only repeats it.
 
 use jiff::tz::TimeZone;
 use lineside_ingest::{
@@ -14,18 +14,19 @@ use maud::{Markup, html};
 use super::feed::render_fold;
 use super::{states, words};
 
-/// Failed polls that the page lists; the API has all of them.
+/// Failed polls that the page lists; the API returns all of them.
 const FAILED_SHOWN_MAX: usize = 10;
-/// States that the page lists.
+/// Incidents that the page lists.
 const INCIDENTS_SHOWN_MAX: usize = 10;
-/// The height of a strip, in its own units.
+/// The height of a timeline, in its own units.
 const HEIGHT: u32 = 12;
-/// Its length, in those units. Milliseconds would be too many: beyond 33,554,431 Chromium draws all at one place.
+/// The length of a timeline, in the same units. Milliseconds would be too many: beyond 33,554,431 Chromium draws all
+/// bars at one place.
 const LENGTH: i64 = 100_000;
-/// How many parts of a strip's width trouble is drawn at least, so that it is seen.
+/// The least width of an outage is the timeline's length divided by this, so that it is visible.
 const VISIBLE_PARTS: i64 = 300;
 
-/// What a feed's page shows of the past.
+/// The past of a feed as shown on its page.
 #[derive(Debug)]
 pub(super) struct PollingHistory {
     spans: Vec<FeedAvailability>,
@@ -34,7 +35,7 @@ pub(super) struct PollingHistory {
 }
 
 impl PollingHistory {
-    /// Reads it; may take its time.
+    /// Reads the history; may block.
     pub(super) fn from_archive(
         archive: &dyn PollArchive,
         feed: &FeedId,
@@ -51,27 +52,27 @@ impl PollingHistory {
         })
     }
 
-    /// Dates the incident that lasts like the state on the same page.
+    /// Sets the beginning of the current incident to that of the state on the same page.
     pub(super) fn date_current(&mut self, status: &FeedStatus) {
         for incident in &mut self.incidents {
             incident.began = began(incident, status);
         }
     }
 
-    /// How the source answered in the last 24 hours.
+    /// Describes the source's answers in the last 24 hours.
     pub(super) fn source_summary(&self) -> String {
         self.spans.first().map_or_else(|| "unknown".to_owned(), describe_requests)
     }
 }
 
-/// When an incident began. One that lasts began when the state of its feed did: a timetable that has ended expired after its
-/// last day, and not when that was noticed, which is what the archive has.
+/// Returns the beginning of an incident. A current incident began when the feed's state did: an expired timetable
+/// expired after its last day, but the archive has the time when the server noticed.
 pub(super) fn began(incident: &FeedIncident, status: &FeedStatus) -> UnixMillis {
     let is_current = incident.ended.is_none() && incident.state == status.state;
     if is_current { status.since } else { incident.began }
 }
 
-/// The section on a feed's past, which may be unreadable at the moment.
+/// Renders the section on a feed's past, which may be unreadable at the moment.
 pub(super) fn render_card(id: &str, past: Option<&PollingHistory>, zone: &TimeZone) -> Markup {
     let body = html! {
         @match past {
@@ -98,13 +99,13 @@ pub(super) fn render_card(id: &str, past: Option<&PollingHistory>, zone: &TimeZo
     render_fold("availability", "Availability", &html! { (note) }, false, &body)
 }
 
-/// When the records begin, if that is within the span: it was off from its first moment to then.
+/// Returns the beginning of the records, if it is within the span: before it the source was off.
 fn records_start(shown: &FeedAvailability) -> Option<UnixMillis> {
     let first = shown.source.first().filter(|first| first.state == SourceState::Off)?;
     (shown.source.len() > 1).then_some(first.until)
 }
 
-/// Whether the records begin so late in a long span that a shorter one shows all of them.
+/// Returns true if the records of a month are shorter than a day, so that the shorter span shows all of them.
 fn starts_late(shown: &FeedAvailability) -> bool {
     let day = i64::try_from(ArchiveSpan::Day.total_length().as_millis()).unwrap_or(i64::MAX);
     shown.span == ArchiveSpan::Month
@@ -126,7 +127,7 @@ fn render_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
     }
 }
 
-/// A strip, what it shows in words, and the same words for who does not see it.
+/// Renders a timeline, its description, and the description again for screen readers.
 fn render_strip<S: Copy>(
     name: &str,
     shown: &FeedAvailability,
@@ -138,7 +139,7 @@ fn render_strip<S: Copy>(
     let place = |at: UnixMillis| (at.0 - shown.from.0).clamp(0, length) * LENGTH / length;
     let least = LENGTH / VISIBLE_PARTS;
     let is_trouble = |height: u32| height > 1 && height < HEIGHT;
-    // Trouble last, the worst at the end, so that it lies above what it is drawn wider over.
+    // Bars of trouble are drawn last and the worst at the end, because they may be widened over their neighbours.
     let mut drawn: Vec<_> = stretches.iter().collect();
     drawn.sort_by_key(|stretch| {
         let (_, height) = sign(stretch.state);
@@ -154,7 +155,7 @@ fn render_strip<S: Copy>(
                     @let (from, until) = (place(stretch.from), place(stretch.until));
                     @let width = (until - from).max(if is_trouble(height) { least } else { 0 });
                     @let x = from.min(LENGTH - width).max(0);
-                    // Nothing good lies behind trouble.
+                    // Nothing good is visible behind trouble.
                     @if height < HEIGHT { rect.strip-ground x=(x) y="0" width=(width) height=(HEIGHT) {} }
                     rect class=(format!("strip-{class}")) x=(x) y=(HEIGHT - height) width=(width) height=(height) {}
                 }
@@ -164,7 +165,7 @@ fn render_strip<S: Copy>(
     }
 }
 
-/// How a stretch looks: its class, and how high it is.
+/// Returns the class and the height of a bar.
 fn source_sign(state: SourceState) -> (&'static str, u32) {
     match state {
         SourceState::Answered => ("good", HEIGHT),
@@ -186,7 +187,7 @@ fn serving_sign(state: ServingState) -> (&'static str, u32) {
     }
 }
 
-/// How many of the requests were answered.
+/// Describes how many requests were answered.
 fn describe_requests(shown: &FeedAvailability) -> String {
     let polls: u64 = shown.source.iter().map(|stretch| stretch.polls).sum();
     let failed: u64 = shown.source.iter().map(|stretch| stretch.failed).sum();
@@ -208,7 +209,7 @@ fn describe_source(shown: &FeedAvailability) -> String {
     if paused > 0 {
         said = format!("{said}; paused for {}", words::format_span(paused));
     }
-    // Before the first record there was no server to be off.
+    // Before the first record there was no server that could be off.
     let before = records_start(shown).map_or(0, |begin| begin.duration_since(shown.from).as_secs());
     let off = seconds_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
     if off > 0 && shown.source.len() > 1 {
@@ -232,7 +233,7 @@ fn describe_serving(shown: &FeedAvailability) -> String {
     if parts.is_empty() { "nothing yet".to_owned() } else { parts.join(", ") }
 }
 
-/// Seconds of the stretches that are so.
+/// Returns the seconds of the stretches in matching states.
 fn seconds_in<S: Copy>(stretches: &[StateStretch<S>], is_so: impl Fn(S) -> bool) -> u64 {
     let lengths = stretches.iter().filter(|stretch| is_so(stretch.state));
     lengths.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
@@ -306,12 +307,12 @@ fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
     }
 }
 
-/// Whether what is kept of a failed poll's words are those of a converter.
+/// Returns true if the stored text of a failed poll is the output of a converter.
 fn is_converter_output(poll: &PollRecord) -> bool {
     poll.outcome == FailureCode::Convert.to_string().as_str()
 }
 
-/// How far a failed poll came, how long that took, and what had come.
+/// Describes the phase in which a poll failed, its duration, and the bytes received.
 fn describe_progress(poll: &PollRecord, failure: &PollFailure) -> String {
     let mut told = failure
         .phase
@@ -362,7 +363,7 @@ mod tests {
         let text = render_card("city", Some(&past), &TimeZone::UTC).into_string();
         assert!(text.contains("aria-label=\"Source: 1 of 10 requests failed\""));
         assert!(text.contains("last good data for 60 seconds"), "{text}");
-        // One sign of each in the legend, and the failed minute in both strips of the day: the month has no more to show.
+        // One of each in the legend, and the failed minute in both timelines of the day: the month shows nothing more.
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
         assert_eq!((n_drawn("bad"), n_drawn("warn")), (2, 2), "{text}");
         assert_eq!(text.matches("fresh for 9 minutes, last good data for 60 seconds").count(), 2);
@@ -375,7 +376,7 @@ mod tests {
                 && text.contains("&lt;h1&gt;Bad")
                 && text.contains("data-state=\"stale\"")
         );
-        // Nothing lies above trouble.
+        // Nothing is drawn over trouble.
         let (_, drawn) = text.split_once("<svg class=\"strip\"").unwrap();
         let (drawn, _) = drawn.split_once("</svg>").unwrap();
         assert!(drawn.rfind("strip-off") < drawn.find("strip-bad"), "{drawn}");

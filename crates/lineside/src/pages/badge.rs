@@ -1,24 +1,24 @@
-//! Route badges: the route's color with a label that can be read on it.
+//! Route badges: the route's color with a readable label.
 //!
-//! The color is an attribute of a shape, not a style: the pages' content security policy allows no
-//! styles but the one sheet, and so a feed's text can never become one.
+//! The color is an attribute of a shape, not a style: the pages' content security policy allows only the one style
+//! sheet, so a feed's text can never become a style.
 
 use maud::{Markup, html};
 
 use super::words::shorten_name;
 
-/// What a route without a color is drawn in.
+/// The color of a route without one.
 const DEFAULT_COLOR: [u8; 3] = [0x5b, 0x67, 0x70];
 
-/// The contrast of text that everyone can read (WCAG 2, AA).
+/// The least contrast of readable text (WCAG 2, AA).
 const CONTRAST_MIN: f64 = 4.5;
-/// Colors on which white has this contrast count as dark.
+/// Colors on which white text has at least this contrast count as dark.
 const CONTRAST_DARK: f64 = 3.0;
 
-/// Longer labels may not fit into their badge: they are its title too.
+/// Longer labels may not fit into their badge, so they are also its title.
 const LABEL_FITS_CHARS: usize = 16;
 
-/// A badge with this label, on the feed's color.
+/// Renders a badge with this label, on the feed's color.
 pub(super) fn render_badge(label: &str, color: Option<[u8; 3]>) -> Markup {
     let (background, reads_white) = pick_colors(color);
     let label = shorten_name(label);
@@ -31,8 +31,8 @@ pub(super) fn render_badge(label: &str, color: Option<[u8; 3]>) -> Markup {
     }
 }
 
-/// The background as `#rrggbb`, and whether its text is white and not black. Colors of middle brightness are darkened
-/// until white text is readable on them. The feed's own text color is often unreadable and is not used.
+/// Returns the background as `#rrggbb`, and true if its text is white and not black. Colors of middle brightness are
+/// darkened until white text is readable on them. The feed's own text color is often unreadable and is not used.
 fn pick_colors(color: Option<[u8; 3]>) -> (String, bool) {
     let own = color.unwrap_or(DEFAULT_COLOR);
     let is_dark = white_contrast(own) >= CONTRAST_DARK;
@@ -42,17 +42,17 @@ fn pick_colors(color: Option<[u8; 3]>) -> (String, bool) {
     (format!("#{r:02x}{g:02x}{b:02x}"), is_dark)
 }
 
-/// A color with this share of its brightness.
+/// Returns a color with this percentage of its brightness.
 fn darken_color(rgb: [u8; 3], percent: u16) -> [u8; 3] {
     rgb.map(|channel| u8::try_from(u16::from(channel) * percent / 100).unwrap_or(channel))
 }
 
-/// The contrast of white text on a color, after WCAG 2.
+/// Returns the contrast of white text on a color, after WCAG 2.
 fn white_contrast(rgb: [u8; 3]) -> f64 {
     1.05 / (relative_luminance(rgb) + 0.05)
 }
 
-/// Relative luminance after WCAG 2.
+/// Returns the relative luminance after WCAG 2.
 fn relative_luminance(rgb: [u8; 3]) -> f64 {
     let [r, g, b] = rgb.map(|channel| {
         let value = f64::from(channel) / 255.0;
@@ -65,7 +65,7 @@ fn relative_luminance(rgb: [u8; 3]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Six hexadecimal digits, with or without `#`, as the cases write colors.
+    /// Parses six hexadecimal digits, with or without `#`.
     fn parse_color(text: &str) -> Option<[u8; 3]> {
         let digits = text.strip_prefix('#').unwrap_or(text);
         let value = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 6)?;

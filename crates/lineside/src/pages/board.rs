@@ -1,6 +1,6 @@
-//! `/stops/<feed>/<stop_id>`: a departure board. The rows are complete without scripts; with them
-//! `web/plain/board.js` keeps the same rows up to date from the stop's channel. `?lines=` and `?limit=` show less, `?after=`
-//! shows a later time, `?lang=` chooses the language of alerts, and `?embed=1` is the form for frames of others.
+//! `/stops/<feed>/<stop_id>`: a departure board. The rows are complete without scripts; with scripts,
+//! `web/plain/board.js` updates the same rows from the stop's channel. `?lines=` and `?limit=` reduce the rows,
+//! `?after=` shows a later time, `?lang=` selects the language of alerts, and `?embed=1` is the page for embedding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use crate::app::App;
 use crate::delays::{self, VehicleNoun};
 use crate::http::{EmbeddableReply, QueryParameters, Refusal, lookup};
 
-/// Rows of a board, as many as its channel holds.
+/// Rows of a board, as many as its channel has.
 const DEPARTURES_MAX: usize = 40;
-/// How far a board looks ahead, as far as its channel does.
+/// The time span that a board covers, the same as its channel's.
 const HORIZON: Duration = Duration::from_secs(board_window::HORIZON_S.unsigned_abs());
-/// How often a board without scripts is loaded again, in seconds.
+/// Seconds between reloads of a board without scripts.
 const REFRESH_S: u32 = 30;
 /// Lines that an address may name.
 const LINES_MAX: usize = 40;
@@ -71,13 +71,13 @@ pub(super) async fn get_board(
     reply
 }
 
-/// How somebody wants the board.
+/// The options of a board in its address.
 #[derive(Debug)]
 struct BoardOptions {
-    /// Only these lines, by name or id; all if none is named.
+    /// Only these lines, by name or id; all if empty.
     lines: Vec<String>,
     limit: usize,
-    /// From when on, Unix seconds, if that is not now; as the address has it.
+    /// The first time shown, if it is not now; as the address has it.
     after: Option<String>,
     languages: PreferredLanguages,
     is_embedded: bool,
@@ -97,7 +97,7 @@ impl BoardOptions {
         }
     }
 
-    /// The departures that are wanted, from a moment on. Those of a rare line come after many others.
+    /// Returns the matching departures from a time on. Those of a rare line come after many others.
     fn list_departures(
         &self,
         network: &Network,
@@ -111,7 +111,7 @@ impl BoardOptions {
         let all = lineside_ingest::departures_from(&state, stop_id, now, from, most, HORIZON);
         let mut departures = all.unwrap_or_default();
         departures.sort_by(|a, b| (a.departure_time(), &a.id).cmp(&(b.departure_time(), &b.id)));
-        // Only the board of now keeps what has just left.
+        // Only a board of the present shows departures that have just left.
         let is_later = from > now;
         departures.retain(|departure| {
             self.matches_departure(departure)
@@ -126,7 +126,7 @@ impl BoardOptions {
     }
 }
 
-/// Everything that one board shows.
+/// The data of a board.
 struct DepartureBoard<'a> {
     title: String,
     network: &'a Network,
@@ -135,7 +135,7 @@ struct DepartureBoard<'a> {
     departures: Vec<Departure>,
     alerts: Vec<AlertSummary>,
     wish: BoardOptions,
-    /// The real-time feeds whose times are not to be trusted as they stand.
+    /// The real-time feeds with unreliable times.
     stale: BTreeSet<String>,
     now: i64,
     window: BoardWindow,
@@ -158,7 +158,7 @@ impl<'a> DepartureBoard<'a> {
             _ => at.name.to_owned(),
         };
         let from = board_window::parse_start(wish.after.as_deref(), now, timetable.timezone());
-        // One more than is shown says that there are later ones.
+        // One more than the board shows means that there are later ones.
         let most = DEPARTURES_MAX + 1;
         let mut departures = wish.list_departures(network, at.id, from.unwrap_or(now), most);
         let window = BoardWindow::new(from, now, &departures, wish.limit, |from| {
@@ -212,7 +212,7 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// The text in place of rows.
+    /// Renders the text in place of rows.
     fn render_empty(&self) -> Markup {
         let zone = self.time_zone();
         html! {
@@ -223,7 +223,7 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// Links to later departures, and back.
+    /// Renders links to later departures, and back.
     fn render_pager(&self) -> Markup {
         let address = |at: i64| self.address_after(Some(at));
         let earlier = self.window.earlier;
@@ -241,7 +241,7 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// The address of the same board at another time.
+    /// Returns the address of this board at another time.
     fn address_after(&self, after: Option<i64>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         if !self.wish.lines.is_empty() {
@@ -308,7 +308,7 @@ impl<'a> DepartureBoard<'a> {
         routes.map(|route| self.timetable.route(route).kind)
     }
 
-    /// The lines that call here, by their names; of those that are called alike the first.
+    /// Returns the lines that call here, by name; of lines with one name, the first.
     fn list_routes(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
         let mut routes: Vec<_> = self
             .timetable
@@ -366,7 +366,7 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// Where a departure goes, as a link to its trip.
+    /// Renders the destination of a departure, as a link to its trip.
     fn render_destination(&self, departure: &Departure) -> Markup {
         let to = departure.headsign.as_deref().unwrap_or(&departure.trip_id);
         let (date, start) = trips::split_departure_id(&departure.id);
@@ -376,8 +376,7 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// Which predictions are not to be trusted as they stand; shown and hidden by the page's script
-    /// as the states change.
+    /// Renders a notice about unreliable predictions; the page's script shows and hides it as the states change.
     fn render_troubles(&self) -> Markup {
         let state = self.network.state();
         let feeds =
@@ -385,7 +384,7 @@ impl<'a> DepartureBoard<'a> {
         network_page::render_times_banner(self.app, &feeds, self.time_zone())
     }
 
-    /// The feeds that this board is made from, and how each is doing.
+    /// Renders the feeds of this board and their states.
     fn render_sources(&self) -> Markup {
         let feeds = self.network.feeds();
         html! {
@@ -407,7 +406,7 @@ impl<'a> DepartureBoard<'a> {
         }
     }
 
-    /// Boards of the platforms of a station.
+    /// Renders links to the boards of a station's platforms.
     fn render_platforms(&self) -> Markup {
         let mut named: BTreeMap<(usize, &str), &str> = BTreeMap::new();
         for child in self.timetable.child_stops(self.stop) {
@@ -461,12 +460,12 @@ fn render_column_heads() -> Markup {
     }
 }
 
-/// The address of a stop's board.
+/// Returns the address of a stop's board.
 pub(super) fn board_address(feed: &str, stop_id: &str) -> String {
     format!("/stops/{feed}/{}", map::path_segment(stop_id))
 }
 
-/// The timetable and the stop that an address names.
+/// Returns the timetable and the stop of an address.
 pub(super) fn find_stop(
     app: &App,
     feed: &str,

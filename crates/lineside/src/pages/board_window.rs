@@ -1,29 +1,29 @@
-//! Which departures a board shows, and where the links to earlier and later ones lead.
+//! The time window of a board, and the links to earlier and later departures.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use lineside_ingest::Departure;
 
-/// How far a board looks ahead, in seconds; as far as its channel does.
+/// The time span that a board covers, in seconds; the same as its channel's.
 pub(super) const HORIZON_S: i64 = 2 * 60 * 60;
-/// How far ahead a board may be moved, in seconds.
+/// The furthest start of a board in the future, in seconds.
 const AHEAD_MAX_S: i64 = 366 * 24 * 60 * 60;
 
 /// The part of a stop's departures that a board shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BoardWindow {
-    /// Where it begins, Unix seconds; `None` for now.
+    /// The beginning of the window, Unix seconds; `None` for now.
     pub(super) from: Option<i64>,
-    /// Where the window before it begins, if there is one; now or earlier for the board of now.
+    /// The beginning of the previous window, if there is one; now or earlier for the board of now.
     pub(super) earlier: Option<i64>,
-    /// Where the window after it begins.
+    /// The beginning of the next window.
     pub(super) later: i64,
 }
 
 impl BoardWindow {
-    /// The window of a board. `departures` are those from `from` on, of which `limit` are shown; `all_from` looks for those
-    /// from a moment on.
+    /// Computes the window of a board. `departures` are those from `from` on, of which `limit` are shown; `all_from`
+    /// returns those from a given time on.
     pub(super) fn new(
         from: Option<i64>,
         now: i64,
@@ -32,7 +32,8 @@ impl BoardWindow {
         all_from: impl Fn(i64) -> Vec<Departure>,
     ) -> Self {
         let begin = from.unwrap_or(now);
-        // At least a minute on, or many departures of one minute would hold the board where it is.
+        // The next window begins at least a minute later: otherwise many departures in one minute would stop the board
+        // there.
         let next = departures.get(limit).map(|next| next.departure_time().max(begin + 60));
         let later = next.unwrap_or(begin + HORIZON_S);
         let earlier = from.map(|from| {
@@ -41,7 +42,7 @@ impl BoardWindow {
                 .map(|it| it.departure_time())
                 .filter(|at| (now..from).contains(at))
                 .collect();
-            // Where no more than one page of departures is before it, the board of now has them all.
+            // If at most one page of departures precedes the window, the board of now shows them all.
             let first = before.len().checked_sub(limit).filter(|first| *first > 0);
             let first = first.and_then(|first| before.get(first));
             first.copied().unwrap_or((from - HORIZON_S).max(now))
@@ -50,8 +51,8 @@ impl BoardWindow {
     }
 }
 
-/// Where a board begins that an address asks for: a time with an offset, a local one, or Unix seconds. `None` for now, also if
-/// it is past or cannot be read.
+/// Parses the start of a board: a time with an offset, a local time, or Unix seconds. Returns `None` for now, and if
+/// the time is past or unreadable.
 pub(super) fn parse_start(after: Option<&str>, now: i64, zone: &TimeZone) -> Option<i64> {
     let text = after?;
     let local = || {
@@ -63,7 +64,7 @@ pub(super) fn parse_start(after: Option<&str>, now: i64, zone: &TimeZone) -> Opt
     (now + 60..=now.saturating_add(AHEAD_MAX_S)).contains(&at).then_some(at)
 }
 
-/// A moment as an address has it: local time, which people can read and change.
+/// Formats a time for an address: local time, which people can read and change.
 pub(super) fn format_local_time(at: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
     at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()

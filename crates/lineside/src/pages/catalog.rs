@@ -1,4 +1,4 @@
-//! `/`: every feed, found by its own words and by the names of its stops and routes.
+//! `/`: the list of all feeds, searchable by their own texts and by the names of their stops and routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::reports::{ReportSummary, ReportVerdict};
 
 /// Feeds on one page of the catalog.
 const FEEDS_PER_PAGE: usize = 25;
-/// Channels that the page follows for the states it shows: what one stream may name.
+/// Channels that the page follows for the displayed states: the limit of one stream.
 const CHANNELS_MAX: usize = 64;
 
-/// A feed with its state, taken once so that a page does not contradict itself.
+/// A feed with its state, read once so that a page does not contradict itself.
 struct CatalogEntry {
     feed: Arc<Feed>,
     status: Arc<FeedStatus>,
-    /// What its latest report comes to, and where on its page that is.
+    /// The summary of its latest report, and the report's anchor on the feed's page.
     report: Option<(ReportSummary, &'static str)>,
 }
 
@@ -50,7 +50,7 @@ impl CatalogEntry {
         ReportVerdict::from_summary(self.report.as_ref().map(|(brief, _)| brief))
     }
 
-    /// Whether it is a timetable that ends within days.
+    /// Returns true for a timetable that ends within days.
     fn expires_soon(&self) -> bool {
         let days_left = states::ServiceCountdown::for_feed(&self.feed).days_left;
         days_left.is_some_and(|days| (0..=EXPIRES_SOON_DAYS).contains(&days))
@@ -169,14 +169,14 @@ fn render_head(title: &str, entries: &[CatalogEntry], now: UnixMillis) -> Markup
     }
 }
 
-/// What the filters offer: what there is.
+/// The filter values that occur in the catalog.
 struct CatalogFilters {
     formats: BTreeSet<Format>,
     themes: BTreeSet<String>,
     publishers: BTreeSet<String>,
     states: BTreeSet<FeedState>,
     reports: BTreeSet<ReportVerdict>,
-    /// Whether a timetable expires soon.
+    /// True if a timetable expires soon.
     has_ending: bool,
 }
 
@@ -336,7 +336,7 @@ fn render_feed_row(app: &App, entry: &CatalogEntry, now: UnixMillis) -> Markup {
     }
 }
 
-/// What its latest report comes to; what it waits for if there is none.
+/// Renders the summary of the latest report, or a note that the feed is not checked yet.
 fn render_report_cell(app: &App, CatalogEntry { feed, report, .. }: &CatalogEntry) -> Markup {
     html! {
         @match report {
@@ -347,7 +347,7 @@ fn render_report_cell(app: &App, CatalogEntry { feed, report, .. }: &CatalogEntr
     }
 }
 
-/// What a feed holds, in the words of its format.
+/// Describes the number of entities of a feed, in the words of its format.
 fn describe_contents(format: Option<Format>, entities: u64) -> String {
     match format {
         Some(Format::Gtfs | Format::Netex) => words::format_count(entities, "trip", "trips"),
@@ -357,8 +357,8 @@ fn describe_contents(format: Option<Format>, entities: u64) -> String {
     }
 }
 
-/// How old the data are by their own time; the page's script keeps it. Where a recording is played,
-/// the data's present lies behind the server's. Schedules have no such time: it says when they were fetched.
+/// Renders the age of the data by their own time; the page's script updates it. For a recording, the age is relative to
+/// the recording's clock. Schedules have no such time: their age is the time since the fetch.
 pub(super) fn render_data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis) -> Markup {
     let now = feed.network().data_now();
     let behind = (wall.0 - now.0) / 1000;
@@ -383,7 +383,7 @@ fn render_pager(query: &CatalogQuery, number: usize, pages: usize) -> Markup {
     }
 }
 
-/// What the page's script needs to keep the states as they are.
+/// Returns the data with which the page's script updates the states.
 fn live_data(app: &App, shown: &[&CatalogEntry]) -> serde_json::Value {
     let channels: BTreeSet<String> =
         shown.iter().map(|entry| state_channel(&entry.feed, entry.format())).collect();
@@ -395,8 +395,8 @@ fn live_data(app: &App, shown: &[&CatalogEntry]) -> serde_json::Value {
     })
 }
 
-/// The smallest channel that tells a feed's state. Every channel's state holds the record of its feed, and one feed's alerts
-/// are few; a schedule has none.
+/// Returns the smallest channel with a feed's state. Every channel's state contains the record of its feed, and one
+/// feed's alerts are few; a schedule has none.
 pub(super) fn state_channel(feed: &Feed, format: Option<Format>) -> String {
     let id = feed.config().id.as_str();
     match format {

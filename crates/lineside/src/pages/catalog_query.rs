@@ -1,4 +1,4 @@
-//! The catalog's question as it stands in the address: words, filters and page.
+//! The query of the catalog's address: search words, filters and page.
 
 use lineside_formats::Format;
 use lineside_ingest::FeedState;
@@ -6,10 +6,10 @@ use lineside_ingest::FeedState;
 use crate::http::QueryParameters;
 use crate::reports::ReportVerdict;
 
-/// The most characters of a question that are looked at.
+/// The most characters of the search words that are used.
 const QUESTION_CHARS_MAX: usize = 100;
 
-/// What the catalog is asked for. Anything that makes no sense counts as not said.
+/// A query of the catalog. Invalid values are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CatalogQuery {
     pub(super) words: String,
@@ -19,7 +19,7 @@ pub(super) struct CatalogQuery {
     pub(super) state: Option<FeedState>,
     /// Only timetables that end within days.
     pub(super) expires_soon: bool,
-    /// What the latest report comes to.
+    /// The verdict of the latest report.
     pub(super) report: Option<ReportVerdict>,
     /// Counted from 1.
     pub(super) page: usize,
@@ -45,7 +45,7 @@ impl CatalogQuery {
         }
     }
 
-    /// Whether anything narrows the list.
+    /// Returns true if a filter narrows the list.
     pub(super) fn is_narrowed(&self) -> bool {
         let Self { words, format, theme, publisher, state, expires_soon, report, page: _ } = self;
         !words.is_empty()
@@ -57,7 +57,7 @@ impl CatalogQuery {
             || report.is_some()
     }
 
-    /// The address of a page of the same question.
+    /// Returns the address of a page of this query.
     pub(super) fn page_address(&self, page: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let said = [

@@ -8,10 +8,10 @@ use maud::{Markup, html};
 use super::feed::render_fold;
 use super::words;
 
-/// A channel: what it tells, its name, and whether a part of that is to be filled in.
+/// A channel: its description, its name, and true if the name contains a placeholder.
 type Channel = (&'static str, String, bool);
 
-/// The section with the channels to subscribe to.
+/// Renders the section with the channels to subscribe to.
 pub(super) fn render_card(
     id: &str,
     format: Option<Format>,

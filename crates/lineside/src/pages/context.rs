@@ -1,7 +1,7 @@
-//! The request that a page answers, and the site that it is a page of.
+//! The request that a page answers, and the site of the page.
 //!
-//! A page's frame needs both for its links: the operator's name, the server's own address, and the address that was asked
-//! for. The router puts them around each request once, so no page passes them on.
+//! A page's layout needs both for its links: the operator's name, the server's own address, and the requested address.
+//! The router provides them around each request once, so no page passes them on.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
@@ -15,7 +15,7 @@ tokio::task_local! {
     static CONTEXT: PageContext;
 }
 
-/// A request, as the frame of its page sees it.
+/// A request as seen by the layout of its page.
 #[derive(Debug, Clone)]
 pub(crate) struct PageContext {
     app: App,
@@ -23,7 +23,7 @@ pub(crate) struct PageContext {
     host: Option<HeaderValue>,
 }
 
-/// Answers a request within its context.
+/// Handles a request within its context.
 pub(crate) async fn provide_context(
     State(app): State<App>,
     request: Request,
@@ -34,7 +34,7 @@ pub(crate) async fn provide_context(
     CONTEXT.scope(context, next.run(request)).await
 }
 
-/// Runs `work` within the present context, also on another thread.
+/// Runs `work` within the current context, also on another thread.
 pub(crate) fn keep_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let context = current_context();
     move || match context {
@@ -43,35 +43,34 @@ pub(crate) fn keep_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// The context of the request that is answered; none outside of the router, as in unit tests.
+/// Returns the context of the current request; `None` outside of the router, as in unit tests.
 pub(super) fn current_context() -> Option<PageContext> {
     CONTEXT.try_with(PageContext::clone).ok()
 }
 
-/// The operator's name, logo and links.
+/// Returns the operator's name, logo and links.
 pub(super) fn current_site() -> SiteConfig {
     current_context().map_or_else(SiteConfig::default, |context| context.app.config().site.clone())
 }
 
 impl PageContext {
-    /// The running server.
     pub(super) fn app(&self) -> &App {
         &self.app
     }
 
-    /// The path that was asked for, as it was sent.
+    /// Returns the requested path, as it was sent.
     pub(super) fn request_path(&self) -> &str {
         self.uri.path()
     }
 
-    /// The server's address, as the sender of this request wrote it, without a slash at its end.
+    /// Returns the server's address as the client wrote it, without a trailing slash.
     pub(super) fn base_address(&self) -> String {
         let headers: HeaderMap =
             self.host.iter().map(|host| (header::HOST, host.clone())).collect();
         self.app.base_url(&headers)
     }
 
-    /// The server's address by its configuration; none without `public_url`.
+    /// Returns the server's configured address; `None` without `public_url`.
     pub(super) fn public_address(&self) -> Option<String> {
         let server = &self.app.config().server;
         server.public_url.as_ref().map(|_| server.base_url())

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::feed::render_fold;
 use super::words;
 
-/// The section; nothing where nothing is lost.
+/// Renders the section; nothing if no element is dropped.
 pub(super) fn render_card(losses: &ConversionReport) -> Markup {
     if losses.is_empty() {
         return html! {};
@@ -19,7 +19,7 @@ pub(super) fn render_card(losses: &ConversionReport) -> Markup {
     render_fold("losses", "Dropped in the conversion", &html! { (note) }, false, &body)
 }
 
-/// What was left out for one reason: how many, and the ids of a few.
+/// Renders the elements dropped for one reason: their number, and the ids of a few.
 fn render_dropped(loss: DroppedField<'_>) -> Markup {
     let more =
         loss.count - u64::try_from(loss.examples.len()).unwrap_or(loss.count).min(loss.count);

@@ -1,5 +1,5 @@
-//! Favourites: a star beside a stop or a line, and the list of what is starred. The reader's browser keeps them
-//! (`web/plain/favourites.js`), so both are hidden where no scripts run.
+//! Favourites: the star of a stop or a line, and the list of starred pages. The reader's browser stores them
+//! (`web/plain/favourites.js`), so both are hidden without scripts.
 
 use lineside_ingest::Network;
 use maud::{Markup, html};
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::{icons, network_page};
 use crate::app::App;
 
-/// The script and the style sheet that a page with a star or the list needs.
+/// The script and the style sheet of a page with a star or the list.
 pub(super) const SCRIPT: &str = "star.js";
 pub(super) const STYLE: &str = "favourites.css";
 
@@ -27,8 +27,8 @@ impl FavouriteKind {
     }
 }
 
-/// The star of a stop or a line of a network. `address` is its page; the list calls it by its title, with the network's name
-/// where there are several.
+/// Renders the star of a stop or a line of a network. `address` is its page; the list shows its title, with the
+/// network's name if the server has several.
 pub(super) fn render_star(
     app: &App,
     network: &Network,
@@ -48,7 +48,7 @@ pub(super) fn render_star(
     }
 }
 
-/// The list of favourites, of one network if it is given.
+/// Renders the list of favourites, of one network if given.
 pub(super) fn render_list(network: Option<&str>) -> Markup {
     html! {
         section.card.favourites data-favourites data-network=[network] aria-labelledby="favourites-title" hidden {

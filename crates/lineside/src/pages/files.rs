@@ -1,4 +1,4 @@
-//! The files of a GBFS system: how each is, and where it is served.
+//! The files of a GBFS system: their states, and their addresses.
 
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedState, GbfsFeedFile};
@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::feed::render_fold;
 use super::{states, words};
 
-/// The section with all files; nothing for other feeds than GBFS systems.
+/// Renders the section with all files; nothing if the feed is not a GBFS system.
 pub(super) fn render_card(feed: &Feed, now: UnixMillis) -> Markup {
     if feed.format() != Some(Format::Gbfs) {
         return html! {};

@@ -1,4 +1,4 @@
-//! What a browser sends of a form.
+//! The parser of submitted forms.
 
 use axum::body::Bytes;
 use axum::extract::Request;
@@ -7,7 +7,7 @@ use http::request::Parts;
 use crate::http::{QueryParameters, Refusal, limits};
 use crate::timeout::run_within;
 
-/// The form's fields; a browser that stops in the middle is not waited for.
+/// Reads the form's fields, with a size limit and a timeout.
 pub(super) async fn read_form(
     request: Request,
     bytes_max: usize,

@@ -1,4 +1,4 @@
-//! The few signs the pages use, drawn for a 24 × 24 grid in the color of the text around them.
+//! The icons of the pages, drawn on a 24 × 24 grid in the color of the surrounding text.
 
 use maud::{Markup, PreEscaped};
 
@@ -17,7 +17,7 @@ macro_rules! icon {
 }
 
 icon!(
-    /// A line with a stop, and something on its way beside it.
+    /// A line with a stop, and an arrow next to it.
     mark,
     r#"<path d="M7 2v20"/><circle cx="7" cy="8" r="3.2" fill="var(--surface)"/><path d="M12.5 16.5h7m-3-3 3 3-3 3"/>"#
 );

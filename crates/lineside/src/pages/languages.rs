@@ -1,12 +1,12 @@
-//! Which language somebody reads, and which of several translations that is.
+//! The choice of a translation by the reader's preferred languages.
 
 use axum::http::{HeaderMap, header};
 
 use crate::http::QueryParameters;
 
-/// What is taken where none of a reader's languages is there: the language of the pages.
+/// The fallback if none of a reader's languages is available: the language of the pages.
 const USUAL: &str = "en";
-/// Languages of one reader that are looked at.
+/// The most languages of one reader that are used.
 const LANGUAGES_MAX: usize = 16;
 
 /// A reader's languages, the best first, in lower case.
@@ -14,7 +14,7 @@ const LANGUAGES_MAX: usize = 16;
 pub(super) struct PreferredLanguages(Vec<String>);
 
 impl PreferredLanguages {
-    /// As `?lang=` says, then `Accept-LanguageSnapshot` (RFC 9110 §12.5.4).
+    /// Reads the languages of `?lang=`, then of `Accept-Language` (RFC 9110 §12.5.4).
     pub(super) fn from_request(parameters: &QueryParameters, headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT_LANGUAGE).iter();
         let items =
@@ -30,8 +30,8 @@ impl PreferredLanguages {
         Self(all.map(str::to_ascii_lowercase).collect())
     }
 
-    /// The best of some translations, each with its language, if it has one. One without a language is for everybody, and
-    /// comes before what nobody asked for.
+    /// Returns the best of several translations, each with an optional language. A translation without a language suits
+    /// everybody, and is preferred to languages that the reader did not request.
     pub(super) fn pick_best<'a, T>(
         &self,
         translations: &'a [T],
@@ -60,7 +60,8 @@ fn primary_subtag(language: &str) -> &str {
     language.split(['-', '_']).next().unwrap_or_default()
 }
 
-/// The language that another is written under too: both kinds of Norwegian are `no` for many producers (BCP 47, macrolanguages).
+/// Returns the language under which producers may also file another: both kinds of Norwegian are often `no` (BCP 47,
+/// macrolanguages).
 fn macrolanguage(language: &str) -> &str {
     match primary_subtag(language) {
         "nb" | "nn" => "no",
@@ -68,7 +69,7 @@ fn macrolanguage(language: &str) -> &str {
     }
 }
 
-/// A language and its weight in thousandths.
+/// Parses a language and its weight in thousandths.
 fn parse_weight(item: &str) -> (u16, &str) {
     let mut parts = item.split(';').map(str::trim);
     let language = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The frame around every page.
+//! The layout of every page.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -9,12 +9,12 @@ use serde::Serialize;
 use super::{assets, context, icons, not_found, site_files};
 use crate::http::{EmbeddableReply, Refusal};
 
-/// After how many seconds a page that is not to be had at the moment is asked for again, as often as one that is there.
+/// The seconds after which a temporarily unavailable page is reloaded.
 const LATER_S: u32 = 15;
-/// The same of one in a frame where nothing is.
+/// The seconds after which a missing embedded page is reloaded.
 const MISSING_S: u32 = 300;
 
-/// Which entry of the navigation a page belongs to.
+/// The navigation entry of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NavSection {
     Catalog,
@@ -26,35 +26,35 @@ pub(super) enum NavSection {
     Other,
 }
 
-/// What a page brings along with its content.
+/// The layout options of a page.
 #[derive(Debug)]
 pub(super) struct PageLayout<'a> {
-    /// What it shows, such as the name of a stop; the site's name is added.
+    /// The subject of the page, such as the name of a stop; the site's name is added.
     pub(super) title: &'a str,
-    /// A sentence for search engines and for previews of links; without one, what the site is.
+    /// A sentence for search engines and link previews; by default a description of the site.
     pub(super) description: Option<String>,
-    /// The address under which a search engine should list it, from its path on; without one, the path that was asked for.
+    /// The canonical address for search engines, from its path on; by default the requested path.
     pub(super) canonical: Option<String>,
-    /// Whether search engines may list it.
+    /// True if search engines may list it.
     pub(super) is_indexed: bool,
-    /// Whether the document is kept for further requests, which may have reached the server by another name.
+    /// True if the document is cached for further requests, which may have reached the server by another name.
     pub(super) is_shared: bool,
     pub(super) section: NavSection,
     /// Further classes of the body.
     pub(super) class: &'a str,
-    /// Style sheets of `web/plain` besides the one that every page has.
+    /// Style sheets of `web/plain` besides the one of every page.
     pub(super) styles: &'a [&'a str],
     /// Modules of `web/plain` to load.
     pub(super) scripts: &'a [&'a str],
-    /// A bundled part, when this binary has it.
+    /// A bundled part, if this binary has it.
     pub(super) bundle: Option<assets::AssetBundle>,
-    /// How often it is loaded again where no scripts run, in seconds.
+    /// Seconds between reloads without scripts.
     pub(super) refresh: Option<u32>,
-    /// Whether it stands in a frame of others: then without what leads elsewhere.
+    /// True if the page is embedded in another site: then it has no navigation.
     pub(super) is_embedded: bool,
     /// Links for machines in the head: type and address.
     pub(super) alternates: Vec<(&'static str, String)>,
-    /// The discovery file of the GBFS system that it shows, which applications look for in a page's head.
+    /// The discovery file of the page's GBFS system, which applications look for in a page's head.
     pub(super) gbfs: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> PageLayout<'a> {
         }
     }
 
-    /// The whole document.
+    /// Renders the complete document.
     pub(super) fn render_document(&self, main: &Markup) -> Markup {
         html! {
             (DOCTYPE)
@@ -133,7 +133,7 @@ impl<'a> PageLayout<'a> {
         }
     }
 
-    /// What search engines, and sites that link to the page, are told about it.
+    /// Renders the metadata for search engines and link previews.
     fn render_descriptions(&self, title: &str, site: &str) -> Markup {
         if !self.is_indexed {
             return html! { meta name="robots" content="noindex"; };
@@ -166,7 +166,7 @@ impl<'a> PageLayout<'a> {
         }
     }
 
-    /// The classes of the body: an element has one attribute of them, or only the first would count.
+    /// Returns the classes of the body as one attribute: of several, a browser uses only the first.
     fn body_classes(&self) -> Option<String> {
         let embedded = self.is_embedded.then_some("embedded");
         let classes = [Some(self.class).filter(|class| !class.is_empty()), embedded];
@@ -201,7 +201,7 @@ impl<'a> PageLayout<'a> {
     }
 }
 
-/// The icons and the manifest, and the color of the browser's own bars.
+/// Renders the icons, the manifest, and the color of the browser's own bars.
 fn render_icon_links() -> Markup {
     html! {
         meta name="theme-color" media="(prefers-color-scheme: light)" content="#ffffff";
@@ -250,25 +250,25 @@ fn render_footer() -> Markup {
     }
 }
 
-/// Data for the page's scripts, as an element that no browser runs.
+/// Renders data for the page's scripts, as an element that no browser executes.
 pub(super) fn render_data_island(id: &str, data: &impl Serialize) -> Markup {
-    // A `<` inside a JSON text can only be inside a string, where its escape means the same: so no
-    // feed's text can close the element.
+    // A `<` in JSON can only be inside a string, where its escape means the same: so no feed's text can close the
+    // element.
     let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
     html! {
         script type="application/json" id=(id) { (maud::PreEscaped(json.replace('<', "\\u003c"))) }
     }
 }
 
-/// A page as a reply; the HTTP room adds the policy that keeps scripts and styles our own.
+/// Returns a page as a response; the HTTP layer adds the content security policy.
 pub(super) fn reply_with_page(status: StatusCode, page: Markup) -> Response {
     let headers = [(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
     (status, headers, Html(page.into_string())).into_response()
 }
 
-/// The page in the place of one that is not to be had, with the reason; also in a frame of others, where it would have stood.
-/// What may be had later is asked for again by itself, in a frame also what a version of the schedule lacks: a board on a
-/// wall has nobody who would.
+/// Returns an error page with the reason, also for an embedded page. A page that may become available reloads itself;
+/// an embedded page also does so if the current schedule lacks its subject, because a board on a wall has no user to
+/// reload it.
 pub(super) fn refusal_page(refusal: &Refusal, is_embedded: bool) -> Response {
     match refusal.status() {
         StatusCode::NOT_FOUND => reply_not_found(&refusal.message(), is_embedded),
@@ -277,7 +277,7 @@ pub(super) fn refusal_page(refusal: &Refusal, is_embedded: bool) -> Response {
     }
 }
 
-/// The page for an address that leads nowhere; `what` is missing, as a sentence.
+/// Returns the page for an unknown address; `what` is missing, as a sentence.
 pub(crate) fn not_found_page(what: &str) -> Response {
     reply_not_found(what, false)
 }

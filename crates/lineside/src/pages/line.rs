@@ -1,5 +1,6 @@
-//! `/routes/<feed>/<route_id>`: a line with its stops in order, in each direction and on each branch, and its vehicles along it; where no vehicle tells where it is, the trips where they should be by their times. It reads whole without scripts; with
-//! them `web/plain/route.js` moves the vehicles by the line's channel, and asks for the page again for the trips.
+//! `/routes/<feed>/<route_id>`: a line with its stops in order, in each direction and on each branch, and its vehicles
+//! along it; if no vehicle reports a position, the trips at their estimated positions. It is complete without scripts;
+//! with scripts, `web/plain/route.js` moves the vehicles from the line's channel, and reloads the page for the trips.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,16 +28,17 @@ use crate::app::App;
 use crate::delays::VehicleNoun;
 use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
 
-/// How often the page is loaded again where no scripts run, in seconds.
+/// Seconds between reloads of the page without scripts.
 const REFRESH_S: u32 = 30;
-/// How the ids begin that Lineside makes of a trip or an entity for a vehicle without one; they say nothing to riders.
+/// The prefixes of ids that Lineside derives from a trip or an entity for a vehicle without one; they mean nothing to
+/// riders.
 const MADE_UP_IDS: [&str; 2] = ["trip:", "entity:"];
-/// The name of the list of what has no place on the way.
+/// The name of the list of vehicles and trips without a place on the line.
 const ELSEWHERE: &str = "elsewhere";
-/// Vehicles that are shown; a line has some dozens.
+/// The most vehicles shown; a line has some dozens.
 const VEHICLES_MAX: usize = 1_000;
 
-/// The address of a line's page.
+/// Returns the address of a line's page.
 pub(super) fn line_address(feed: &str, route_id: &str) -> String {
     format!("/routes/{feed}/{}", map::path_segment(route_id))
 }
@@ -84,45 +86,45 @@ fn reply_with_line(line: &LineView<'_>, times: &LineTimes) -> Response {
     network_page::reply_with_page(&page, &line.render_markup(times))
 }
 
-/// Everything that one page shows.
+/// The data of a line's page.
 struct LineView<'a> {
     app: &'a App,
     network: &'a Network,
     timetable: &'a Timetable,
     route: RouteIdx,
     directions: Vec<DirectionView<'a>>,
-    /// Trips of the timetable that go other ways than these.
+    /// Trips of the timetable on variants that are not shown.
     n_left_out: usize,
-    /// Vehicles that no direction has a place for.
+    /// Vehicles without a place in any direction.
     elsewhere: Vec<Arc<Record>>,
-    /// Trips and vehicles without positions that no direction has a place for.
+    /// Trips and vehicles without positions that have no place in any direction.
     reckoned_elsewhere: LineEstimates,
     /// Trips that start later and are not in the timetable.
     announced: Vec<AnnouncedTrip>,
-    /// Feeds whose data are not to be trusted as they stand.
+    /// Feeds with unreliable data.
     misleading: BTreeSet<String>,
     alerts: Vec<AlertSummary>,
     now: i64,
 }
 
-/// One way of a line.
+/// One variant of a line.
 struct DirectionView<'a> {
     id: Option<u8>,
-    /// Where it begins, if others of its line end where it does.
+    /// The first stop, if other variants of the line have the same last stop.
     from: Option<String>,
-    /// Its last stop.
+    /// The last stop.
     to: String,
-    /// Where its trips say that they go.
+    /// The headsigns of its trips.
     headsigns: &'a BTreeSet<String>,
     stops: Vec<LineStop<'a>>,
 }
 
-/// A stop on the way, and the vehicles that come to it next.
+/// A stop on the line, and the vehicles that come to it next.
 struct LineStop<'a> {
-    /// Those of its station from which trips leave.
+    /// The stops of its station from which trips leave.
     stops: &'a [StopIdx],
     coming: Vec<Arc<Record>>,
-    /// What should come to it next by its times or as its vehicle says, without a position.
+    /// The trips and vehicles without a position that should come to the stop next.
     reckoned: LineEstimates,
 }
 
@@ -144,7 +146,7 @@ impl<'a> LineView<'a> {
         let misleading = feeds.iter().filter(|it| it.status().unreliable_since.is_some());
         let misleading: BTreeSet<String> = misleading.map(|feed| feed.id().to_string()).collect();
         let under_way = state.active_trips(id, network.data_now(), VEHICLES_MAX).into_iter();
-        // What a feed predicted that has stopped telling is not to be believed.
+        // Predictions of a silent feed are not reliable.
         let under_way = under_way.filter(|trip| !misleading.contains(trip.feed.as_str()));
         let mut reckoned_elsewhere = place_estimated(timetable, under_way, ways, &mut directions);
         let unlocated = state.unlocated_vehicles(id, network.data_now()).take(VEHICLES_MAX);
@@ -184,7 +186,7 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// When the line runs on a service date, today if none is given.
+    /// Returns the line's departures on a service date, today by default.
     fn times_on(&self, date: Option<Date>) -> LineTimes {
         let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
         let runs_now = !self.elsewhere.is_empty()
@@ -245,7 +247,7 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// What the sign of a trip means that is where it should be.
+    /// Renders the explanation of the symbol for estimated positions.
     fn render_note(&self) -> Markup {
         let mut all = self.directions.iter().flat_map(|direction| &direction.stops);
         let has_any = !self.reckoned_elsewhere.is_empty() || all.any(|it| !it.reckoned.is_empty());
@@ -257,7 +259,8 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// What has no position, as a list of its own: `web/plain/route.js` takes it whole from the page of a later moment.
+    /// Renders the trips and vehicles without positions as a separate list: `web/plain/route.js` replaces it with the
+    /// list of a newer page.
     fn render_estimated(&self, name: &str, estimates: &LineEstimates) -> Markup {
         let has_place = name != ELSEWHERE;
         html! {
@@ -285,7 +288,7 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// A stop, or a station of which trips leave from several: then its board is the whole station's.
+    /// Renders a stop, or a station if trips leave from several of its stops: then the link is to the station's board.
     fn render_stop(&self, key: &str, place: &LineStop<'_>) -> Markup {
         let stops = place.stops.iter().map(|&stop| self.timetable.stop(stop));
         let ids: Vec<&str> = stops.clone().map(|stop| stop.id).collect();
@@ -303,7 +306,7 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// That there are other ways; a line may have hundreds.
+    /// Renders a note on further variants; a line may have hundreds.
     fn render_omitted(&self) -> Markup {
         let n = self.n_left_out;
         html! {
@@ -329,7 +332,7 @@ impl<'a> LineView<'a> {
         }
     }
 
-    /// A vehicle, as `web/plain/route.js` shows it too; grey where its feed would mislead.
+    /// Renders a vehicle as `web/plain/route.js` does; grey if its feed is unreliable.
     fn render_vehicle(&self, record: &Record) -> Markup {
         let is_stale = self.misleading.contains(record.feed.as_str());
         let said = match record.join.delay {
@@ -360,7 +363,7 @@ impl<'a> LineView<'a> {
     }
 }
 
-/// Its ways, by direction.
+/// Returns the line's variants, by direction.
 fn list_directions<'a>(timetable: &Timetable, ways: &'a RouteVariants) -> Vec<DirectionView<'a>> {
     let name = |place: Option<&LineStop<'_>>| {
         place.map_or("", |it| stop_name(timetable, it.stops[0])).to_owned()
@@ -383,14 +386,14 @@ fn list_directions<'a>(timetable: &Timetable, ways: &'a RouteVariants) -> Vec<Di
     made
 }
 
-/// The name of a stop, else its id.
+/// Returns the name of a stop, or its id.
 fn stop_name(timetable: &Timetable, stop: StopIdx) -> &str {
     let stop = timetable.stop(stop);
     words::shorten_name(if stop.name.is_empty() { stop.id } else { stop.name })
 }
 
-/// Puts the line's vehicles with positions where they come next, and gives those that have no place: none is known, or it lies
-/// beside the usual way.
+/// Puts the line's vehicles with positions at their next stops, and returns those without a place: their next stop is
+/// unknown or not on a shown variant.
 fn place_vehicles(
     state: &NetworkState,
     timetable: &Timetable,
@@ -411,8 +414,8 @@ fn place_vehicles(
     elsewhere
 }
 
-/// The stop that a vehicle comes to next. A stop that several ways have counts for the direction that the vehicle's trip goes in by
-/// the timetable, else by what the feed says, then for the way whose trips go where it goes, else for the first.
+/// Returns the next stop of a vehicle. If several variants have the stop, the direction decides (by the timetable, or
+/// as the feed states it), then the headsign, then the order.
 fn find_vehicle_place<'a, 'w>(
     timetable: &Timetable,
     vehicle: &Record,
@@ -425,7 +428,7 @@ fn find_vehicle_place<'a, 'w>(
     find_line_stop(ways, directions, next, said, vehicle.join.headsign.as_deref())
 }
 
-/// Puts the trips of which only times are known before the stop that they come to next, and gives those that have no place.
+/// Puts the trips without positions at their next stops, and returns those without a place.
 fn place_estimated(
     timetable: &Timetable,
     under_way: impl Iterator<Item = ActiveTrip>,
@@ -459,7 +462,7 @@ fn find_line_stop<'a, 'w>(
             headsign.is_some_and(|it| direction.to == it || direction.headsigns.contains(it));
         (is_said, goes_there)
     };
-    // Of those that fit as well the first.
+    // Of equally good places the first.
     let has = ways.stop_positions(next).rev();
     let (way, place) = has.max_by_key(|&(way, _)| directions.get(way).map(fit))?;
     directions.get_mut(way)?.stops.get_mut(place)

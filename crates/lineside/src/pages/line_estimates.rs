@@ -1,4 +1,4 @@
-//! What a line's page shows of trips without vehicle positions: where they should be by their times, and which ones start later.
+//! The trips without vehicle positions on a line's page: their estimated places, and trips that start later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use maud::{Markup, html};
 
 use super::words;
 
-/// Trips to one destination that are shown one by one; more of them are one row.
+/// Trips to one destination with their own rows; more of them share one row.
 const TRIPS_SHOWN_MAX: usize = 2;
 /// Rows of a list, and of the trips that start later.
 const ROWS_MAX: usize = 20;
 /// Start times of one row.
 const STARTS_MAX: usize = 6;
 
-/// What comes to a stop next and has no position.
+/// The vehicles and trips without positions that come to a stop next.
 #[derive(Debug, Default)]
 pub(super) struct LineEstimates {
-    /// Vehicles that say of themselves where they are.
+    /// Vehicles that report their next stop.
     pub(super) vehicles: Vec<Arc<Record>>,
-    /// Trips by their times, the soonest first.
+    /// Trips placed by their times, the soonest first.
     pub(super) trips: Vec<ActiveTrip>,
 }
 
@@ -32,7 +32,8 @@ impl LineEstimates {
     }
 }
 
-/// Trips where they should be; many to one destination are one row. Without a place on the line each names its next stop.
+/// Renders trips at their estimated places; many to one destination share a row. Without a place on the line each names
+/// its next stop.
 pub(super) fn render_trips(timetable: &Timetable, trips: &[ActiveTrip], has_place: bool) -> Markup {
     let mut groups: BTreeMap<Option<&str>, Vec<&ActiveTrip>> = BTreeMap::new();
     for trip in trips {
@@ -54,7 +55,7 @@ pub(super) fn render_trips(timetable: &Timetable, trips: &[ActiveTrip], has_plac
     }
 }
 
-/// One trip, or the soonest of `n_trips` to the same destination.
+/// Renders one trip, or the soonest of `n_trips` to one destination.
 fn render_trip_row(
     timetable: &Timetable,
     trip: &ActiveTrip,
@@ -77,8 +78,8 @@ fn render_trip_row(
     }
 }
 
-/// The trips that start later, by where they start and where they go. `web/plain/route.js` takes the list whole from the page of a
-/// later moment.
+/// Renders the trips that start later, by first stop and destination. `web/plain/route.js` replaces the list with that
+/// of a newer page.
 pub(super) fn render_announced(timetable: &Timetable, trips: &[AnnouncedTrip]) -> Markup {
     let mut groups: BTreeMap<(&str, Option<&str>), Vec<i64>> = BTreeMap::new();
     for trip in trips {
@@ -112,7 +113,7 @@ fn render_time(at: i64, zone: &TimeZone) -> Markup {
     html! { time datetime=(words::format_rfc3339(at, zone)) { (words::format_clock(at, zone)) } }
 }
 
-/// The name of a stop, else its id.
+/// Returns the name of a stop, or its id.
 fn stop_name<'a>(timetable: &'a Timetable, stop_id: &'a str) -> &'a str {
     let stop = timetable.find_stop(stop_id).map(|stop| timetable.stop(stop).name);
     words::shorten_name(stop.filter(|name| !name.is_empty()).unwrap_or(stop_id))

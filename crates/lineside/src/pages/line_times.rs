@@ -1,4 +1,5 @@
-//! When a line runs: its departures on a service date, the first and the last trip of each direction, and when it runs next.
+//! The times of a line: its departures on a service date, the first and the last trip of each direction, and its next
+//! trip.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +13,18 @@ use super::{map, trips, words};
 
 /// Departures of one direction that are listed.
 const DEPARTURES_MAX: usize = 600;
-/// How far ahead a line that does not run now is searched for its next trip, in days.
+/// The days in which the next trip of an idle line is searched.
 const NEXT_DAYS: i64 = 60;
 /// Days that the page offers.
 const DAYS_OFFERED: i64 = 7;
 
-/// When a line runs on a service date.
+/// The times of a line on a service date.
 #[derive(Debug)]
 pub(super) struct LineTimes {
     date: Date,
     today: Date,
     directions: Vec<DirectionTimes>,
-    /// When the next trip starts and where, if none is under way now.
+    /// The next trip, if none is running now; `Some(None)` if there is none.
     next: Option<Option<TripStart>>,
 }
 
@@ -45,12 +46,13 @@ struct TripStart {
     at: i64,
     trip: TripIdx,
     date: Date,
-    /// For a repeated trip the start of the run, in seconds after noon minus 12 h.
+    /// The start of the run if the trip is repeated, in seconds after noon minus 12 h.
     start_time: Option<i32>,
 }
 
 impl LineTimes {
-    /// The times of a line. `date` is a service date, `now` Unix seconds; `runs_now` where real time shows a vehicle.
+    /// Computes the times of a line. `date` is a service date, `now` Unix seconds; `runs_now` is true if real-time data
+    /// show a vehicle.
     pub(super) fn new(
         timetable: &Timetable,
         route: RouteIdx,
@@ -69,7 +71,8 @@ impl LineTimes {
         }
     }
 
-    /// That the line does not run now, and when it does next. The page's script takes it from the page of a later moment.
+    /// Renders the note that the line does not run now, with its next trip. The page's script replaces it with that of
+    /// a newer page.
     pub(super) fn render_idle_note(&self, timetable: &Timetable, now: i64) -> Markup {
         html! {
             div data-reckoned="idle" {
@@ -181,7 +184,6 @@ fn trip_address(timetable: &Timetable, feed: &str, start: &TripStart) -> String 
     )
 }
 
-/// The name of a trip's first stop.
 fn first_stop(timetable: &Timetable, trip: TripIdx) -> &str {
     stop_name(timetable, timetable.stop_time(trip, 0).map(|call| call.stop))
 }
@@ -195,7 +197,8 @@ fn stop_name(timetable: &Timetable, stop: Option<lineside_formats::gtfs::StopIdx
     words::shorten_name(if stop.name.is_empty() { stop.id } else { stop.name })
 }
 
-/// The starts of a trip on a service date on which it runs, at most [`DEPARTURES_MAX`] for each row of `frequencies.txt`.
+/// Returns the starts of a trip on a service date on which it runs, at most [`DEPARTURES_MAX`] for each row of
+/// `frequencies.txt`.
 fn trip_starts(timetable: &Timetable, trip: TripIdx, date: Date) -> Vec<TripStart> {
     let start = |seconds: i32, start_time| TripStart {
         at: timetable.service_time(date, seconds),
@@ -218,7 +221,7 @@ fn trip_starts(timetable: &Timetable, trip: TripIdx, date: Date) -> Vec<TripStar
     runs.map(|seconds| start(seconds, Some(seconds))).collect()
 }
 
-/// The trips of a line that run on a date. Services are looked up once.
+/// Returns the trips of a line that run on a date. Services are looked up once.
 fn trips_on(timetable: &Timetable, route: RouteIdx, date: Date) -> impl Iterator<Item = TripIdx> {
     let trips = timetable.route_trips(route).iter().copied();
     let services: BTreeSet<ServiceIdx> =
@@ -234,7 +237,7 @@ fn list_directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<Di
     let mut by_direction: BTreeMap<(Option<u8>, &str), Vec<TripStart>> = BTreeMap::new();
     for trip in trips_on(timetable, route, date) {
         let direction = timetable.trip(trip).direction;
-        // Without directions the last stop tells them apart.
+        // Without directions, trips are grouped by their last stop.
         let to = if direction.is_some() { "" } else { last_stop(timetable, trip) };
         by_direction.entry((direction, to)).or_default().extend(trip_starts(timetable, trip, date));
     }
@@ -253,7 +256,8 @@ fn list_directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<Di
     made.collect()
 }
 
-/// Whether a trip of the line is under way at `now` by the timetable; trips of the day before run past midnight.
+/// Returns true if a trip of the line is running at `now` by the timetable; trips of the previous day run past
+/// midnight.
 fn is_running(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> bool {
     let days = [today.yesterday(), Ok(today)].into_iter().flatten();
     { days }.any(|date| {
@@ -269,7 +273,7 @@ fn is_running(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> 
     })
 }
 
-/// The first start after `now`, of the next [`NEXT_DAYS`] days.
+/// Returns the first start after `now`, within the next [`NEXT_DAYS`] days.
 fn find_next_start(
     timetable: &Timetable,
     route: RouteIdx,
@@ -287,7 +291,7 @@ fn find_next_start(
     for days in 0..=NEXT_DAYS {
         let date = begin.checked_add(days.days()).ok().filter(|date| *date <= end)?;
         let first = first_on(date);
-        // A trip of a day may start after midnight, later than the first ones of the day after.
+        // A trip of one service day may start after midnight, later than the first trips of the next day.
         let is_last_day = found.is_some();
         found = found.into_iter().chain(first).min();
         if is_last_day || date == end && found.is_some() {
@@ -329,7 +333,7 @@ late,24:30:00,24:30:00,s1,1
 late,24:50:00,24:50:00,s2,2
 ";
 
-    /// Monday, 23 November 2026, at that second of the day.
+    /// Returns Unix seconds of a second of Monday, 23 November 2026.
     fn at(second: i64) -> i64 {
         1_795_392_000 + second
     }
@@ -355,7 +359,7 @@ late,24:50:00,24:50:00,s2,2
     #[test]
     fn a_running_line_has_no_next_trip() {
         assert!(times(at(2_000)).0.next.is_none());
-        // The trip of Friday at 24:30 runs on Saturday, on which no service does.
+        // Friday's trip at 24:30 runs on Saturday, which has no service of its own.
         let saturday = times(at(5 * 86_400 + 2_000)).0;
         assert!(saturday.next.is_none() && saturday.directions.is_empty());
         let later = times(at(5 * 86_400 + 7_200)).0;

@@ -1,7 +1,7 @@
-//! `/login` and `/logout`: a session for who has the admin's token.
+//! `/login` and `/logout`: a session for the holder of the admin token.
 //!
-//! The forms work without scripts. A page of another origin cannot send them: the browser says where a form comes from
-//! (see `http::check_admin`). Where one goes on afterwards is always an address of this server.
+//! The forms work without scripts. A page of another origin cannot submit them: the browser states the origin of a form
+//! (see `http::check_admin`). The redirect after a login always leads to this server.
 
 use std::net::IpAddr;
 
@@ -23,17 +23,17 @@ use crate::http::{QueryParameters, Refusal, admin, limits};
 
 pub(crate) const LOGIN: &str = "/login";
 pub(super) const LOGOUT: &str = "/logout";
-/// Where one goes on when nothing else was asked for.
+/// The default redirect after a login.
 const NEXT_DEFAULT: &str = super::OPS;
-/// A longer address to go on at is none of ours.
+/// The most bytes of a redirect's address; longer ones are ignored.
 const NEXT_BYTES_MAX: usize = 2_048;
 
-/// Neither is kept by caches, nor compressed: what they answer depends on a secret.
+/// Returns the routes. The responses are neither cached nor compressed: they depend on a secret.
 pub(super) fn router() -> Router<App> {
     Router::new().route(LOGIN, get(get_login).post(log_in)).route(LOGOUT, post(log_out))
 }
 
-/// Why nobody was logged in.
+/// The reason for a failed login.
 #[derive(Debug, Clone, Copy)]
 enum LoginFailure {
     NotTaken(TokenRejection),
@@ -48,7 +48,7 @@ async fn get_login(
     let (parts, _) = request.into_parts();
     let parameters = QueryParameters::parse_query(parts.uri.query().unwrap_or_default());
     let next = sanitize_next(parameters.find_value("next"));
-    // The link that the start prints. A token of the operator's own never stands in an address.
+    // The link that is printed at the start. A token set by the operator never appears in an address.
     let linked = parameters.find_value("token").filter(|_| app.admin().generated_token().is_some());
     if let Some(token) = linked {
         return start_session(&app, &parts, token, &next);
@@ -80,7 +80,7 @@ async fn log_out(State(app): State<App>, request: Request) -> Result<Response, R
     Ok(redirect_with_session(&app, &parts, None, LOGIN))
 }
 
-/// Begins a session for who shows the token, in the place of the one that the browser had.
+/// Begins a session for the holder of the token, replacing the browser's previous one.
 fn start_session(app: &App, parts: &Parts, token: &str, next: &str) -> Response {
     let address: IpAddr = admin::client_address(app, &parts.headers, &parts.extensions);
     if let Err(why) = app.admin().check_token(token, address) {
@@ -93,7 +93,7 @@ fn start_session(app: &App, parts: &Parts, token: &str, next: &str) -> Response 
     redirect_with_session(app, parts, Some(&id), next)
 }
 
-/// Another address, and a session to keep or none.
+/// Returns a redirect that sets or removes the session cookie.
 fn redirect_with_session(app: &App, parts: &Parts, session: Option<&str>, next: &str) -> Response {
     let cookie = admin::session_cookie(app, &parts.headers, &parts.extensions, session);
     let no_store = HeaderValue::from_static("no-store");
@@ -102,7 +102,7 @@ fn redirect_with_session(app: &App, parts: &Parts, session: Option<&str>, next: 
 }
 
 fn refuse_login(next: &str, why: LoginFailure) -> Response {
-    // Status, headers and code are those of the refusal that a program gets.
+    // Status, headers and code are those of the error for API clients.
     let refusal = match why {
         LoginFailure::NotTaken(why) => Refusal::from(why),
         LoginFailure::OtherOrigin => Refusal::OtherOrigin,
@@ -116,10 +116,9 @@ fn refuse_login(next: &str, why: LoginFailure) -> Response {
     response
 }
 
-/// What `next` says, if it is an address of this server and not of the login itself.
+/// Returns the target of `next` if it is an address of this server and not of the login itself.
 ///
-/// What a browser would make of it counts, so it is read as one reads it: with dots, backslashes and
-/// control characters resolved.
+/// It is parsed as a browser parses it: with dots, backslashes and control characters resolved.
 pub(super) fn sanitize_next(next: Option<&str>) -> String {
     let base = Url::parse("http://lineside.invalid/").expect("a constant that is a URL");
     let next = next.filter(|next| next.len() <= NEXT_BYTES_MAX && next.starts_with('/'));
@@ -131,7 +130,7 @@ pub(super) fn sanitize_next(next: Option<&str>) -> String {
     }
 }
 
-/// Where a page sends who has to log in first.
+/// Redirects to the login, and from there back to `from`.
 pub(super) fn redirect_to_login(from: &http::Uri) -> Response {
     let from = from.path_and_query().map_or(NEXT_DEFAULT, http::uri::PathAndQuery::as_str);
     let next: String = url::form_urlencoded::byte_serialize(from.as_bytes()).collect();
@@ -163,7 +162,7 @@ fn render_form(next: &str, failed: Option<LoginFailure>) -> Markup {
                 p.note #why role="alert" { (failure_message(why)) }
             }
             input type="hidden" name="next" value=(next);
-            // Password managers keep a token under a name.
+            // Password managers store a token under a name.
             input type="text" name="username" value="admin" autocomplete="username" hidden;
             div.field {
                 label for="token" { "Token" }

@@ -1,7 +1,7 @@
-//! `/map`: the networks, drawn; and the same as a list where no map can be.
+//! `/map`: the networks on a map, or as a list if no map is possible.
 //!
-//! The drawing is in `web/map`; here is what it starts from. Without scripts, or in a binary built
-//! without the bundle, the page is a list of the vehicles under way and a search for stops.
+//! The map is drawn by `web/map`; this module provides its initial data. Without scripts, or in a binary built without
+//! the bundle, the page is a list of the active vehicles and a search for stops.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use super::{assets, board, icons, network_page, states};
 use crate::app::App;
 use crate::http::QueryParameters;
 
-/// The source of the bundle, as the bundler's manifest calls it.
+/// The source of the bundle in the bundler's manifest.
 const BUNDLE: &str = "map/main.js";
-/// Bytes at the start of a raw feed in which GeoJSON shows itself.
+/// Bytes at the start of a raw feed that are searched for GeoJSON.
 const GEOJSON_LOOK_BYTES: usize = 4096;
 
-/// What must be encoded in a path segment besides what is not ASCII.
+/// Characters that must be encoded in a path segment, besides non-ASCII.
 const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -42,25 +42,25 @@ const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'?')
     .add(b'\\')
     .add(b'`');
-/// The same in the value of a query.
+/// Characters that must be encoded in the value of a query.
 const QUERY: &AsciiSet = &SEGMENT.add(b'&').add(b'+').add(b'=').add(b':');
 
-/// An id as one segment of a path.
+/// Encodes an id as one segment of a path.
 pub(super) fn path_segment(id: &str) -> Cow<'_, str> {
     utf8_percent_encode(id, SEGMENT).into()
 }
 
-/// An id inside a query.
+/// Encodes an id for a query.
 pub(super) fn query_value(id: &str) -> Cow<'_, str> {
     utf8_percent_encode(id, QUERY).into()
 }
 
-/// The map with the card of a vehicle.
+/// Returns the address of the map with the card of a vehicle.
 pub(super) fn vehicle_address(feed: &str, id: &str) -> String {
     format!("/map?vehicle={}", query_value(&format!("{feed}:{id}")))
 }
 
-/// A network as the map's script needs it.
+/// A network for the map's script.
 #[derive(Debug, Serialize)]
 pub(super) struct MapNetwork {
     id: String,
@@ -69,12 +69,12 @@ pub(super) struct MapNetwork {
     routes: Option<String>,
     stops: Option<String>,
     feeds: Vec<String>,
-    /// Seconds that its data's present lies behind the server's: more than 0 where a recording plays.
+    /// Seconds by which the data's clock is behind the server's: more than 0 for a recording.
     behind: i64,
     bounds: Option<Bounds>,
 }
 
-/// A raw feed that is GeoJSON, or what of a GBFS system is.
+/// A raw feed with GeoJSON, or the GeoJSON of a GBFS system.
 #[derive(Debug, Serialize)]
 pub(super) struct MapGeoJson {
     url: String,
@@ -125,9 +125,9 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
 
 /// The stop that the address selects: `stop=<feed>:<stop>`.
 struct SelectedStop {
-    /// Its name, else its id.
+    /// Its name, or its id.
     name: String,
-    /// The map with this stop and nothing else of the request, as links to it are shared.
+    /// The map with only this stop selected, for sharing.
     address: String,
 }
 
@@ -142,7 +142,7 @@ impl SelectedStop {
     }
 }
 
-/// Search, filters and what is selected.
+/// Renders the search, the filters and the selection.
 fn render_panel(
     regions: &[MapRegion],
     unplaced: &[UnplacedNetwork],
@@ -191,7 +191,7 @@ fn map_data(app: &App, regions: &[MapRegion]) -> serde_json::Value {
     })
 }
 
-/// The data of the small map on a feed's page, or nothing when the feed has no place on earth.
+/// Returns the data of the small map on a feed's page; `None` if the feed has no location.
 pub(super) fn feed_map_data(
     app: &App,
     feed: &Feed,
@@ -220,7 +220,7 @@ fn is_transit(network: &Network) -> bool {
     })
 }
 
-/// Where a network's stops lie, else its vehicles, and its rental stations and vehicles.
+/// Returns the extent of a network's stops, or of its vehicles, and of its rental stations and vehicles.
 pub(super) fn extent_of_network(network: &Network) -> Option<Extent> {
     let transit = is_transit(network).then(|| extent_of_transit(network)).flatten();
     transit.into_iter().chain(extent_of_systems(network)).reduce(Extent::union)
@@ -264,7 +264,7 @@ fn extent_of_systems(network: &Network) -> Option<Extent> {
     Extent::from_places(placed.filter_map(|record| record.position()).collect())
 }
 
-/// What of a feed is GeoJSON: a raw feed's bytes, a system's stations and vehicles.
+/// Returns the GeoJSON files of a feed: a raw feed's bytes, a system's stations and vehicles.
 fn list_geojson(feed: &Feed) -> Vec<MapGeoJson> {
     if feed.format() != Some(Format::Gbfs) {
         return raw_geojson(feed).into_iter().collect();
@@ -293,7 +293,7 @@ fn raw_geojson(feed: &Feed) -> Option<MapGeoJson> {
     })
 }
 
-/// Whether a body begins as GeoJSON does (RFC 7946): an object that names its kind.
+/// Returns true if a body begins like GeoJSON (RFC 7946): an object that names its kind.
 fn is_geojson(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
     let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -304,7 +304,7 @@ fn is_geojson(start: &[u8]) -> bool {
             .any(|kind| squeezed.contains(&format!("\"type\":\"{kind}\"")))
 }
 
-/// `/map/stop?feed=&stop_id=`: what the map's card says of a stop.
+/// `/map/stop?feed=&stop_id=`: the map's card of a stop.
 pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParameters) -> Response {
     let asked = (parameters.find_value("feed"), parameters.find_value("stop_id"));
     let (Some(feed), Some(stop_id)) = asked else { return StatusCode::BAD_REQUEST.into_response() };

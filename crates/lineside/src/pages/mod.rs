@@ -1,8 +1,8 @@
-//! What people see: pages made on the server, readable without scripts, and alive with them.
+//! The HTML pages: rendered by the server, readable without scripts, and live with them.
 //!
-//! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
-//! `catalog`, `feed`, `versions`, `report`, `rules`, `network_index`, `networks`, `board`, `route`, `trips`, `network_alerts`, `delays`, `map`, `ops`, `docs`,
-//! `login`. They ask the state of the moment and wait for nobody.
+//! `layout` frames every page, `assets` serves the styles and the scripts, and each page is a file: `catalog`, `feed`,
+//! `versions`, `report`, `rules`, `network_index`, `networks`, `board`, `line`, `trips`, `network_alerts`, `delays`,
+//! `map`, `ops`, `docs`, `login`. They read the current state and never wait for a feed.
 
 mod addresses;
 mod alerts;
@@ -69,10 +69,10 @@ pub(crate) use login::LOGIN;
 pub(crate) use parameters::{FILES, LISTS, PAGES, is_tracking_parameter, refuse_parameters};
 pub(crate) use validate::is_upload_path;
 
-/// How the addresses of the dashboard begin.
+/// The path prefix of the dashboard.
 pub(crate) const OPS: &str = "/ops";
 
-/// The pages and what they load; `description` is the finished OpenAPI document.
+/// Returns the routes of the pages and their assets; `description` is the finished OpenAPI document.
 pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
     Router::new()
         .route("/", get(catalog::get_catalog))
@@ -102,7 +102,7 @@ pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
         .with_state(app)
 }
 
-/// The frame of every page around content from elsewhere in the program.
+/// Renders the layout around content from elsewhere in the program.
 pub(crate) fn render_frame(title: &str, main: &maud::Markup) -> maud::Markup {
     let main = maud::html! { div.page { (main) } };
     layout::PageLayout::new(title, layout::NavSection::Other).render_document(&main)

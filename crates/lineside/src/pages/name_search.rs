@@ -1,4 +1,4 @@
-//! What a question finds among the names of stops and lines.
+//! The search among the names of stops and lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::http::{Refusal, run_blocking};
 use crate::last_stops::list_last_stops;
 
-/// Stops and lines that a page lists of each.
+/// Stops that a page lists, and lines that it lists.
 const LISTED_MAX: usize = 8;
 
 /// Lines shown with a stop.
@@ -28,11 +28,11 @@ pub(super) struct FoundStop {
     pub(super) network: String,
     pub(super) id: String,
     pub(super) name: String,
-    /// Some of the lines that call there, with their colors: what tells two stops of one name apart.
+    /// Some of the lines that call there, with their colors: they tell two stops with one name apart.
     pub(super) lines: Vec<(String, Option<[u8; 3]>)>,
-    /// Further lines.
+    /// The number of further lines.
     pub(super) n_more_lines: usize,
-    /// Where trips from there go, if another stop of the network that was found has the same name.
+    /// The destinations of its trips, if another stop found in the network has the same name.
     pub(super) towards: Option<String>,
 }
 
@@ -48,20 +48,20 @@ pub(super) struct FoundRoute {
     pub(super) color: Option<[u8; 3]>,
 }
 
-/// Everything that was found, and the feeds that say it or whose schedule has it.
+/// The results of a search, and the feeds that contain them or whose schedule does.
 #[derive(Debug, Default)]
 pub(super) struct FoundNames {
     pub(super) stops: Vec<FoundStop>,
     pub(super) routes: Vec<FoundRoute>,
-    /// Further stops and lines that are not listed.
+    /// Numbers of further stops and lines that are not listed.
     pub(super) n_more_stops: usize,
     pub(super) n_more_routes: usize,
     pub(super) feeds: BTreeSet<String>,
-    /// The corrected question, where the one that was asked finds nothing.
+    /// The corrected search text, if the original finds nothing.
     pub(super) corrected: Option<String>,
 }
 
-/// Looks for a question's words; an empty question finds nothing.
+/// Searches for words; an empty search finds nothing.
 fn find_names(app: &App, question: &str) -> FoundNames {
     let results = app.ingest().search_catalog(question);
     let mut found = FoundNames { corrected: results.corrected, ..FoundNames::default() };
@@ -84,10 +84,11 @@ fn find_names(app: &App, question: &str) -> FoundNames {
     found
 }
 
-/// Looks for a question's words where that blocks nobody: it may take milliseconds in the names of a country.
+/// Searches for words on a blocking thread: the names of a country may take milliseconds.
 ///
 /// # Errors
-/// If too many others search.
+///
+/// Returns an error if too many searches are running.
 pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
     if question.trim().is_empty() {
         return Ok(FoundNames::default());
@@ -120,7 +121,7 @@ fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
     }
 }
 
-/// Says of stops that have their name and their network in common where their trips go.
+/// Sets the destinations of stops that share their name and their network.
 fn disambiguate_namesakes(app: &App, stops: &mut [FoundStop]) {
     let mut named: BTreeMap<(String, String), usize> = BTreeMap::new();
     for stop in &*stops {
@@ -136,7 +137,7 @@ fn disambiguate_namesakes(app: &App, stops: &mut [FoundStop]) {
     }
 }
 
-/// Where most trips from a stop go, in one or two names.
+/// Returns the destinations of most trips from a stop, in one or two names.
 pub(super) fn main_destinations(timetable: &Timetable, stop: StopIdx) -> Option<String> {
     let mut names = list_last_stops(timetable, stop);
     names.retain(|name| !name.is_empty());
@@ -144,7 +145,7 @@ pub(super) fn main_destinations(timetable: &Timetable, stop: StopIdx) -> Option<
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The lines that call at a stop or a station, with their colors, short names first.
+/// Returns the lines that call at a stop or a station, with their colors, short names first.
 pub(super) fn lines_at(timetable: &Timetable, stop: StopIdx) -> Vec<(String, Option<[u8; 3]>)> {
     let mut lines: Vec<_> = timetable
         .stop_and_descendants(stop)
@@ -173,7 +174,7 @@ fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
 }
 
 impl FoundNames {
-    /// The stops and lines as two cards.
+    /// Renders the stops and lines as two cards.
     pub(super) fn render_markup(&self, question: &str) -> Markup {
         html! {
             @if let Some(corrected) = &self.corrected {
@@ -201,7 +202,7 @@ impl FoundNames {
     }
 }
 
-/// How many further results there are.
+/// Renders the number of further results.
 fn describe_more(count: usize) -> Markup {
     let is_all = count + LISTED_MAX < SEARCH_LIMIT_MAX;
     html! {
@@ -212,7 +213,7 @@ fn describe_more(count: usize) -> Markup {
 }
 
 impl FoundStop {
-    /// Its departure board.
+    /// Returns the address of its departure board.
     pub(super) fn board_address(&self) -> String {
         board::board_address(&self.feed, &self.id)
     }
@@ -235,7 +236,7 @@ impl FoundStop {
 }
 
 impl FoundRoute {
-    /// The page of the line.
+    /// Returns the address of the line's page.
     pub(super) fn line_address(&self) -> String {
         line::line_address(&self.feed, &self.id)
     }

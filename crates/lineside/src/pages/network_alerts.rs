@@ -1,6 +1,6 @@
-//! `/alerts/<feed>`: the alerts of a network: what each affects, when it holds, and in which languages it is written. Those in
-//! force come first, the gravest of these before the others. `?page=` turns the pages. Complete without scripts; with them
-//! `web/plain/live_page.js` loads the page again when an alert changes.
+//! `/alerts/<feed>`: the alerts of a network: affected lines and stops, active periods and languages. Active alerts
+//! come first, the most severe before the others. `?page=` selects a page. Complete without scripts; with scripts,
+//! `web/plain/live_page.js` reloads the page when an alert changes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,21 +25,21 @@ use crate::http::{QueryParameters, Refusal, lookup};
 
 /// Alerts on one page.
 const ALERTS_PER_PAGE: usize = 30;
-/// Things that one alert is shown to affect.
+/// The most affected things shown of one alert.
 const AFFECTED_MAX: usize = 40;
-/// Periods of one alert that are shown.
+/// The most periods shown of one alert.
 const PERIODS_MAX: usize = 6;
 /// Feeds whose alerts the page follows.
 const CHANNELS_MAX: usize = 16;
-/// How often the page is loaded again where no scripts run, in seconds.
+/// Seconds between reloads of the page without scripts.
 const REFRESH_S: u32 = 60;
 
-/// The address of a network's alerts.
+/// Returns the address of a network's alerts.
 pub(super) fn alerts_address(feed: &str) -> String {
     format!("/alerts/{feed}")
 }
 
-/// How many alerts of a network are in force.
+/// Returns the number of active alerts of a network.
 pub(super) fn count_in_force(network: &Network) -> usize {
     let now = network.data_now().unix_seconds();
     let state = network.state();
@@ -74,13 +74,13 @@ pub(super) async fn get_alerts(
     network_page::reply_with_page(&page, &view.render_markup())
 }
 
-/// The network of a feed of public transport.
+/// Returns the network of a public-transport feed.
 fn find_transit_network(app: &App, feed: &str) -> Result<Arc<Network>, Refusal> {
     lookup::find_decoded_feed(app, feed, "alerts")?;
     lookup::find_network(app, feed)
 }
 
-/// When an alert holds, in the order of the page.
+/// The phase of an alert, in display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AlertPhase {
     InForce,
@@ -115,20 +115,20 @@ impl AlertPhase {
     }
 }
 
-/// Everything that the page of a network's alerts shows.
+/// The data of an alerts page.
 struct AlertsView {
     id: String,
     name: String,
     timetable: Option<Arc<Timetable>>,
     zone: TimeZone,
     languages: PreferredLanguages,
-    /// Those of the page, and how many there are.
+    /// The alerts of the page, and the total number.
     alerts: Vec<(AlertPhase, Arc<Record>)>,
     total: usize,
     n_now: usize,
     number: usize,
     now: i64,
-    /// That a recording is played.
+    /// The notice that a recording is played.
     recording: Markup,
     /// Whether the network has real-time feeds, which may bring alerts.
     has_realtime: bool,
@@ -249,7 +249,7 @@ impl AlertsView {
         }
     }
 
-    /// What the page's script follows.
+    /// Returns the channels that the page's script follows.
     fn live_data(&self) -> serde_json::Value {
         let channels: Vec<String> =
             self.feed_names.keys().take(CHANNELS_MAX).map(|id| format!("alerts/{id}")).collect();
@@ -260,7 +260,7 @@ impl AlertsView {
         self.feed_names.get(record.feed.as_str()).map_or(record.feed.as_str(), String::as_str)
     }
 
-    /// The lines, stops, trips, modes and agencies that an alert names.
+    /// Renders the lines, stops, trips, modes and agencies that an alert names.
     fn render_affected(&self, alert: &proto::Alert) -> Markup {
         let mut affected: Vec<Markup> = Vec::new();
         let mut known = std::collections::BTreeSet::new();
@@ -364,7 +364,7 @@ impl AlertsView {
     }
 }
 
-/// The languages that an alert is written in.
+/// Returns the languages of an alert's texts.
 fn alert_languages(alert: &proto::Alert) -> Vec<&str> {
     let texts = [&alert.header_text, &alert.description_text].into_iter().flatten();
     let languages =
@@ -375,7 +375,7 @@ fn alert_languages(alert: &proto::Alert) -> Vec<&str> {
     languages
 }
 
-/// Whether a link of a producer's leads to a website; other schemes could run something.
+/// Returns true if a producer's link leads to a website; other schemes could run code.
 fn is_web_address(text: &str) -> bool {
     url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }

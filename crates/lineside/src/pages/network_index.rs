@@ -15,7 +15,7 @@ use super::states::ServiceCountdown;
 use super::{network_alerts, network_page, networks, states, words};
 use crate::app::App;
 
-/// Networks that the catalog names; the index has all.
+/// Networks that the catalog names; the index lists all.
 const NAMED_MAX: usize = 5;
 
 /// One network of the list.

@@ -1,4 +1,4 @@
-//! The badge: the answer as a small picture, to stand on pages of others.
+//! The badge: the answer as a small picture for other sites.
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ const HEIGHT: usize = 22;
 const LETTER: usize = 7;
 const PADDING: usize = 9;
 
-/// The grounds of the two halves: white on each of them holds 4.5:1.
+/// The backgrounds of the two halves: white text on each has a contrast of at least 4.5:1.
 const GROUND: &str = "#3a4651";
 pub(in crate::pages) const BAD: &str = "#a3231b";
 pub(in crate::pages) const GOOD: &str = "#17693f";
@@ -19,13 +19,14 @@ pub(in crate::pages) const UNKNOWN: &str = "#5b6770";
 const GROUNDS: [(DelayVerdict, &str); 3] =
     [(DelayVerdict::Yes, BAD), (DelayVerdict::No, GOOD), (DelayVerdict::Unknown, UNKNOWN)];
 
-/// The badge of an answer.
+/// Renders the badge of an answer.
 pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
     let label = match answer.question.route_name() {
         Some(line) => format!("{} {line}", answer.noun.many),
         None => answer.noun.many.to_owned(),
     };
-    // A few late trips make a line late, and say little of a network or a station: those have a share, on neutral ground.
+    // A few late trips make a line late, but say little about a network or a station: those show a share, in neutral
+    // colour.
     let share = answer.on_time_share().filter(|_| !has_single_verdict(answer));
     let said = match (answer.word, answer.counts) {
         (DelayVerdict::Unknown, _) => "unknown".to_owned(),
@@ -58,7 +59,7 @@ fn describe_late(late: usize, cancelled: usize) -> String {
     }
 }
 
-/// A badge with a name, and what is said of it on a ground of its own.
+/// Draws a badge with a label, and a value on a coloured background.
 pub(in crate::pages) fn draw_badge(label: &str, said: &str, title: &str, ground: &str) -> Markup {
     let width = |text: &str| text.chars().count() * LETTER + 2 * PADDING;
     let (left, right) = (width(label), width(said));

@@ -1,4 +1,4 @@
-//! The answer in words, lists and tables.
+//! The answer as text, lists and tables.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::{REFRESH_S, charts, lines};
 use crate::delays::{DelayQuestion, DelayReport, DelaySource, DelayVerdict};
 use crate::pages::{badge, board, icons, line, network_page, states, trips, words};
 
-/// Trips that a list shows; the counts have all.
+/// Trips that a list shows; the counts include all.
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
-/// How long an open page goes on answering at most after it last heard from the server.
+/// The longest time that an open page shows an answer after it last heard from the server.
 const GOOD_FOR_MAX: Duration = Duration::from_secs(5 * 60);
 /// Lines to choose from; beyond it the choice would be longer than the page.
 const LINES_CHOSEN_MAX: usize = 500;
 
-/// What the page is called.
+/// Returns the page's title.
 pub(super) fn page_title(answer: &DelayReport) -> String {
     match question_scope(answer) {
         Some(scope) => format!("{} {scope}", question_text(answer)),
@@ -24,7 +24,7 @@ pub(super) fn page_title(answer: &DelayReport) -> String {
     }
 }
 
-/// A line has a trip that is late or not; a network and a station have shares.
+/// Returns the question as text: a line has a late trip or none, a network and a station have shares.
 fn question_text(answer: &DelayReport) -> String {
     if has_single_verdict(answer) {
         format!("Is my {} late?", answer.noun.one)
@@ -33,12 +33,12 @@ fn question_text(answer: &DelayReport) -> String {
     }
 }
 
-/// Whether one word answers the question: of a line, and of anything while nothing is known.
+/// Returns true if a single verdict answers the question, as for a line; a network or a stop has shares.
 pub(super) fn has_single_verdict(answer: &DelayReport) -> bool {
     answer.question.route.is_some()
 }
 
-/// The line and the stop that are asked for.
+/// Describes the line and the stop of the question.
 fn question_scope(answer: &DelayReport) -> Option<String> {
     match (answer.question.route_name(), answer.question.stop_name()) {
         (Some(route), Some(stop)) => Some(format!("Line {route} at {stop}")),
@@ -48,17 +48,17 @@ fn question_scope(answer: &DelayReport) -> Option<String> {
     }
 }
 
-/// The same question as JSON.
+/// Returns the address of this question's JSON.
 pub(super) fn api_address(answer: &DelayReport) -> String {
     format!("/api/v1/feeds/{}/delays{}", answer.question.feed, query_string(answer, &[]))
 }
 
-/// The address of this question's page.
+/// Returns the address of this question's page.
 pub(super) fn page_address(answer: &DelayReport) -> String {
     format!("/delays/{}{}", answer.question.feed, query_string(answer, &[]))
 }
 
-/// The question's line and stop as a query, with more of them.
+/// Returns the question's line and stop as a query string, with `more` parameters.
 fn query_string(answer: &DelayReport, more: &[(&str, &str)]) -> String {
     let own = [("route", &answer.question.route), ("stop", &answer.question.stop)];
     let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
@@ -81,7 +81,7 @@ pub(super) fn line_address(answer: &DelayReport, route: &str) -> String {
     format!("/delays/{}{query}", answer.question.feed)
 }
 
-/// All of it.
+/// Renders the complete answer.
 pub(super) fn render_markup(answer: &DelayReport, is_embedded: bool) -> Markup {
     html! {
         (render_head(answer, is_embedded))
@@ -116,8 +116,8 @@ fn render_head(answer: &DelayReport, is_embedded: bool) -> Markup {
     }
 }
 
-/// For how long an answer stands where the server is not heard from, and data are late after so long. Between two looks
-/// nobody is heard from, so one of them may fail.
+/// Returns the time that an answer stays valid without contact to the server, for data that are late after
+/// `data_late_after`. It covers at least two refreshes, so one of them may fail.
 fn validity_period(data_late_after: Option<Duration>) -> Duration {
     let between = Duration::from_secs(u64::from(REFRESH_S));
     data_late_after.unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX).max(2 * between)
@@ -133,7 +133,7 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     let is_known = answer.word != DelayVerdict::Unknown && !has_single_verdict(answer);
     let share = answer.on_time_share().filter(|_| is_known);
     let asked = &answer.question;
-    // While the server is away nothing is answered for longer than data may be late.
+    // While the server is unreachable, an answer is valid no longer than its data.
     let good_for = validity_period(asked.data_late_after());
     html! {
         section.answer.is-share[share.is_some()] data-answer=(answer.word.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
@@ -155,7 +155,7 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     }
 }
 
-/// `11 late · 8 cancelled`.
+/// Renders `11 late · 8 cancelled`.
 fn render_figures(answer: &DelayReport) -> Markup {
     let Some(counts) = answer.counts else { return html! {} };
     html! {
@@ -166,7 +166,7 @@ fn render_figures(answer: &DelayReport) -> Markup {
     }
 }
 
-/// When the answer was made, and when its data were.
+/// Renders the time of the answer, and the time of its data.
 fn render_times(answer: &DelayReport) -> Markup {
     let (zone, note) = (answer.question.time_zone(), answer.question.zone_note());
     let now = answer.now.unix_seconds();
@@ -185,7 +185,7 @@ pub(super) fn format_number(count: usize) -> String {
     words::format_number(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-/// The counts as sentences; where nothing is known, why.
+/// Describes the counts in sentences; if nothing is known, the reason.
 fn describe_report(answer: &DelayReport) -> String {
     let Some(counts) = answer.counts else { return explain_unknown(answer) };
     if answer.word == DelayVerdict::Unknown && !counts.is_conclusive() {
@@ -204,7 +204,7 @@ fn describe_report(answer: &DelayReport) -> String {
     told
 }
 
-/// `3 of 41 trips are late and 2 are cancelled. No live times for 4; timetable only for 1.`
+/// Renders `3 of 41 trips are late and 2 are cancelled. No live times for 4; timetable only for 1.`
 pub(super) fn describe_counts(counts: &DelayCounts) -> String {
     let are = |count: usize| if count == 1 { "is" } else { "are" };
     let without_times = counts.unknown.saturating_sub(counts.untold);
@@ -313,7 +313,7 @@ fn render_sources(answer: &DelayReport) -> Markup {
     }
 }
 
-/// A form to choose a line by.
+/// Renders a form to choose a line.
 fn render_line_choice(answer: &DelayReport) -> Markup {
     let asked = &answer.question;
     let Some(timetable) = &asked.timetable else { return html! {} };
@@ -342,7 +342,6 @@ fn render_line_choice(answer: &DelayReport) -> Markup {
     }
 }
 
-/// A list of trips.
 fn render_trip_list(
     id: &str,
     heading: &str,
@@ -382,7 +381,7 @@ fn render_trip(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Mar
     }
 }
 
-/// Where a trip goes, as a link to its page.
+/// Renders the destination of a trip, as a link to its page.
 fn render_destination(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
     let to = trip.headsign.as_deref().unwrap_or(&trip.trip_id);
     let has_page = !is_embedded && !trip.trip_id.is_empty() && answer.question.timetable.is_some();
@@ -393,7 +392,7 @@ fn render_destination(trip: &TripDelay, answer: &DelayReport, is_embedded: bool)
     }
 }
 
-/// Where and when people know a trip from.
+/// Renders the scheduled time of a trip, or its start and first stop.
 fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Markup {
     let zone = answer.question.time_zone();
     let moment = |at: i64| html! { time datetime=(words::format_rfc3339(at, &zone)) { (words::format_clock(at, &zone)) } };

@@ -1,5 +1,5 @@
-//! Pictures of delays, drawn by the server: how they are spread now, and what share of trips was late over the day. Each
-//! number stands beside its bar or in a table below it; colour only repeats what is said.
+//! Charts of delays, drawn by the server: their current distribution, and the share of late trips over the day. Each
+//! number is next to its bar or in a table below it; colour only repeats the text.
 
 use jiff::tz::TimeZone;
 use lineside_ingest::DelayClass;
@@ -12,16 +12,16 @@ use crate::delays::{
 };
 use crate::pages::words;
 
-/// The length of the longest bar, in units of its own.
+/// The length of the longest bar, in its own units.
 const LENGTH: usize = 1_000;
-/// Height of the day's picture, and the width of one quarter of an hour in it.
+/// The height of the day's chart, and the width of one quarter of an hour in it.
 const HEIGHT: f64 = 60.0;
 const WIDTH: i64 = 10;
 const QUARTERS: i64 = 96;
-/// The day's picture reaches up to this share at least, so that one late trip does not fill it.
+/// The least upper end of the day's chart, so that one late trip does not fill it.
 const SHARE_LEAST: f64 = 0.1;
 
-/// How delays are spread now.
+/// Renders the current distribution of delays.
 pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
     let Some(counts) = answer.counts else { return html! {} };
     let mut rows: Vec<(String, &str, usize)> = answer
@@ -55,7 +55,7 @@ pub(super) fn render_now_chart(answer: &DelayReport) -> Markup {
     }
 }
 
-/// A class as one says it: whole minutes as minutes, else seconds.
+/// Describes a class: whole minutes as minutes, others as seconds.
 fn describe_class(class: &DelayClass) -> String {
     let time = |seconds: i64| match seconds % 60 {
         0 => format!("{} min", seconds / 60),
@@ -71,7 +71,7 @@ fn describe_class(class: &DelayClass) -> String {
     }
 }
 
-/// The lower end of a class, without its unit where the upper one has the same.
+/// Returns the lower end of a class, without its unit if the upper end has the same unit.
 fn bare_lower_bound(from: i64, until: i64) -> String {
     if from % 60 == 0 && until % 60 == 0 {
         (from / 60).to_string()
@@ -91,7 +91,7 @@ fn class_tone(class: &DelayClass) -> &'static str {
     }
 }
 
-/// What share of trips was late over the day.
+/// Renders the share of late trips over the day.
 pub(super) fn render_day_chart(answer: &DelayReport) -> Markup {
     let quarters = &answer.day.quarters;
     html! {
@@ -125,7 +125,6 @@ pub(super) fn render_day_chart(answer: &DelayReport) -> Markup {
     }
 }
 
-/// A row of the day's table.
 enum DayRow<'a> {
     Seen(&'a QuarterHour),
     Gap(DataGap),
@@ -140,7 +139,7 @@ impl DayRow<'_> {
     }
 }
 
-/// The rows of the day's table, newest first, however the quarters and the gaps between them interleave.
+/// Returns the rows of the day's table, newest first, with quarters and gaps interleaved.
 fn rows(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DayRow<'_>> {
     let gaps = find_gaps(quarters, now).into_iter().map(DayRow::Gap);
     let mut rows: Vec<DayRow<'_>> = quarters.iter().map(DayRow::Seen).chain(gaps).collect();
@@ -182,7 +181,7 @@ fn render_day_table(answer: &DelayReport) -> Markup {
     }
 }
 
-/// Where a gap of several quarters ends: it is one row.
+/// Renders the end of a gap of several quarters: it is one row.
 fn row_end(row: &DayRow<'_>, now: i64, zone: &TimeZone) -> Markup {
     let end = match row {
         DayRow::Gap(gap) if gap.quarters > 1 => gap.start.unix_seconds() + gap.quarters * 15 * 60,
@@ -208,7 +207,7 @@ fn draw_day(answer: &DelayReport) -> Markup {
             span.day-top.soft.small { (format_percent(top)) }
             svg.day-bars viewBox=(format!("0 0 {} {HEIGHT}", QUARTERS * WIDTH)) preserveAspectRatio="none" role="img"
                 aria-label=(describe_day(answer)) {
-                // Hatched: what is not known looks like no number.
+                // Gaps are hatched, so that they look like no number.
                 pattern #not-known width="10" height="10" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
                     rect.fill-gap width="1" height="10" {}
                 }
@@ -241,7 +240,7 @@ fn render_sign(fill: &str) -> Markup {
     html! { svg viewBox="0 0 1 1" aria-hidden="true" { rect class=(format!("fill-{fill}")) width="1" height="1" {} } }
 }
 
-/// The picture for who does not see it.
+/// Describes the chart for screen readers.
 fn describe_day(answer: &DelayReport) -> String {
     let (zone, note) = (answer.question.time_zone(), answer.question.zone_note());
     let unknown: i64 = list_gaps(answer).map(|gap| gap.quarters).sum();
@@ -269,7 +268,7 @@ fn quarter_seconds(quarters: i64) -> u64 {
     u64::try_from(quarters * 15 * 60).unwrap_or(0)
 }
 
-/// A share of one in percent, to the next tenth where it is small.
+/// Formats a share as percent, with one decimal if it is small.
 fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 9.95 {
@@ -314,7 +313,7 @@ mod tests {
     fn the_rows_of_the_day_are_newest_first() {
         const QUARTER_MS: i64 = 15 * 60 * 1_000;
         let now = UnixMillis(1_795_791_600_000);
-        // As in a recording: looked at now and then, with gaps between.
+        // As in a recording: occasional samples with gaps in between.
         let quarters = [90, 70, 69, 12, 1, 0].map(|ago| QuarterHour {
             start: UnixMillis(now.0 - ago * QUARTER_MS),
             trips: 1,

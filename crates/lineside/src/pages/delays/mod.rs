@@ -1,5 +1,5 @@
-//! `/delays/<feed>`: "Is my train late?", in one word first and then in detail. The answer is made once per state of the
-//! network (`crate::delays`); here stands only how it looks, as a page, in a frame of others, and as a badge.
+//! `/delays/<feed>`: "Is my train late?", answered with a verdict and the details. `crate::delays` computes the answer
+//! once per state of the network; this module renders it as a page, as an embedded page, and as a badge.
 
 pub(super) mod badge;
 mod body;
@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::delays::{self, DelayReport, DelayView, RenderedReport};
 use crate::http::{EmbeddableReply, QueryParameters, Refusal, ReplyPreferences, producer_policy};
 
-/// How often a page without scripts is loaded again, in seconds; with scripts it is asked for as often.
+/// The interval at which a page reloads without scripts, and its script requests updates, in seconds.
 const REFRESH_S: u32 = 15;
 
 pub(super) fn router() -> Router<App> {

@@ -1,4 +1,4 @@
-//! The reference of the API: each operation of the description with its parameters, replies and an example.
+//! The API reference: each operation of the OpenAPI document with its parameters, replies and an example.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::pages::layout::{self, NavSection, PageLayout};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// One method of one address.
+/// One method of one path.
 struct ApiOperation<'a> {
     method: &'static str,
     path: &'a str,
@@ -184,7 +184,7 @@ fn render_responses(responses: &Value) -> Markup {
     }
 }
 
-/// A command that does this here, and a link where a browser can show the reply.
+/// Renders an example command, and a link if a browser can show the reply.
 fn render_example(
     document: &Value,
     operation: &ApiOperation<'_>,

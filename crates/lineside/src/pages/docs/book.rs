@@ -1,4 +1,4 @@
-//! Which chapters the documentation has, and in which order.
+//! The chapters of the documentation, in order.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,11 +8,11 @@ use rust_embed::RustEmbed;
 
 use super::markdown;
 
-/// The folders of `docs/` that are for users, in the order in which they are shown.
+/// The folders of `docs/` for users, in display order.
 const SECTIONS: [&str; 4] = ["guide", "protocol", "operate", "rules"];
 /// The list of a section's chapters.
 const README: &str = "README.md";
-/// Where the pages of the rules lie in the repository.
+/// The folder of the rules' pages in the repository.
 pub(super) const RULES_FOLDER: &str = "libs/lineside-validate/src/rules/";
 
 #[derive(RustEmbed)]
@@ -31,7 +31,7 @@ pub(super) static BOOK: LazyLock<DocBook> = LazyLock::new(DocBook::read_all);
 #[derive(Debug)]
 pub(super) struct DocBook {
     sections: Vec<BookSection>,
-    /// Chapters that belong to no section.
+    /// Chapters outside of the sections.
     others: Vec<BookChapter>,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct BookSection {
 /// A page of the documentation.
 #[derive(Debug)]
 pub(super) struct BookChapter {
-    /// Its place in the repository.
+    /// The path in the repository.
     pub(super) file: String,
-    /// Its address here.
+    /// The address on this server.
     pub(super) address: String,
-    /// Its first heading.
+    /// The first heading.
     pub(super) title: String,
-    /// Its text, in Markdown.
+    /// The text, in Markdown.
     pub(super) text: Cow<'static, str>,
 }
 
@@ -67,17 +67,17 @@ impl DocBook {
         &self.sections
     }
 
-    /// The chapter with this address.
+    /// Returns the chapter with this address.
     pub(super) fn find_chapter(&self, address: &str) -> Option<&BookChapter> {
         self.all_chapters().chain(&self.others).find(|chapter| chapter.address == address)
     }
 
-    /// The chapter that lies in this file of the repository.
+    /// Returns the chapter of this file in the repository.
     pub(super) fn find_file(&self, file: &str) -> Option<&BookChapter> {
         self.all_chapters().chain(&self.others).find(|chapter| chapter.file == file)
     }
 
-    /// The chapters before and after the one with this address.
+    /// Returns the chapters before and after the one with this address.
     pub(super) fn neighbors(&self, address: &str) -> (Option<&BookChapter>, Option<&BookChapter>) {
         let chapters: Vec<&BookChapter> = self.all_chapters().collect();
         let Some(at) = chapters.iter().position(|chapter| chapter.address == address) else {
@@ -93,7 +93,7 @@ impl DocBook {
 }
 
 impl BookSection {
-    /// The chapters in the order in which the section's `README.md` links to them.
+    /// Reads a section's chapters in the order of the links in its `README.md`.
     fn read_section(folder: &str) -> Option<Self> {
         let readme = BookChapter::read_chapter(&format!("{folder}/{README}"))?;
         let place = |file: &str| {
@@ -112,19 +112,19 @@ impl BookSection {
         Some(Self { chapters })
     }
 
-    /// The chapter that introduces the section.
+    /// Returns the chapter that introduces the section.
     pub(super) fn readme(&self) -> &BookChapter {
         &self.chapters[0]
     }
 
-    /// The others.
+    /// Returns the chapters without the `README.md`.
     pub(super) fn chapters(&self) -> &[BookChapter] {
         &self.chapters[1..]
     }
 }
 
 impl BookChapter {
-    /// `file` is relative to `docs/`.
+    /// Reads a chapter; `file` is relative to `docs/`.
     fn read_chapter(file: &str) -> Option<Self> {
         let data = DocFiles::get(file)?.data;
         let text = String::from_utf8(data.into_owned()).ok()?;
@@ -135,7 +135,7 @@ impl BookChapter {
     }
 }
 
-/// The page of a rule, `/docs/rules/<code>`.
+/// Returns the page of a rule, `/docs/rules/<code>`.
 pub(super) fn find_rule(address: &str) -> Option<BookChapter> {
     let code = address.strip_prefix(super::ADDRESS)?.strip_prefix("/rules/")?;
     let schedules = rules::gtfs::notice_kinds().chain(rules::netex::notice_kinds());

@@ -1,4 +1,4 @@
-//! Example values for the parameters of an address, taken from what this server serves at the moment.
+//! Example values for the parameters of an address, taken from the current data of this server.
 
 use lineside_formats::Format;
 use lineside_ingest::Feed;
@@ -9,10 +9,10 @@ use crate::app::App;
 /// Characters of a path segment that need no encoding.
 const SEGMENT: &percent_encoding::AsciiSet =
     &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The deepest sample of a request body.
+/// The deepest nesting of a sample request body.
 const DEPTH_MAX: usize = 4;
 
-/// Values for the examples of all operations.
+/// The values for the examples of all operations.
 #[derive(Debug, Default)]
 pub(super) struct ApiExamples {
     any: Option<String>,
@@ -28,12 +28,12 @@ pub(super) struct ApiExamples {
 pub(super) struct ExampleAddress {
     /// The path and the query.
     pub(super) address: String,
-    /// Whether this server has what the address names, so that a link makes sense.
+    /// True if the address exists on this server, so that a link makes sense.
     pub(super) is_there: bool,
 }
 
 impl ApiExamples {
-    /// Looks for a feed of each kind, one that has data first.
+    /// Picks a feed of each kind, preferring feeds with data.
     pub(super) fn for_app(app: &App) -> Self {
         let mut feeds = app.ingest().feeds();
         feeds.sort_by_key(|feed| feed.snapshot().is_none());
@@ -56,7 +56,7 @@ impl ApiExamples {
         }
     }
 
-    /// The address of an operation, with its required parameters filled in.
+    /// Returns the address of an operation with its required parameters filled in.
     pub(super) fn fill_address(&self, path: &str, parameters: &[&Value]) -> ExampleAddress {
         let mut example = ExampleAddress { address: path.to_owned(), is_there: true };
         let mut query = Vec::new();
@@ -98,7 +98,7 @@ impl ApiExamples {
             "feed" | "id" if needs_schedule(path) => self.schedule.clone(),
             "feed" | "id" => self.any.clone(),
             "file" => self.system.as_ref().map(|_| "gbfs.json".to_owned()),
-            // Not every system has several languages, and not every schedule a second version.
+            // Some systems have one language, and some schedules have one version.
             "language" | "hash" | "n" => None,
             "version" => Some("3".to_owned()),
             _ => schema["enum"].as_array().and_then(|words| preferred_word(words)),
@@ -118,7 +118,7 @@ fn needs_schedule(path: &str) -> bool {
     marks.iter().any(|mark| path.contains(mark))
 }
 
-/// Stop monitoring needs a stop; any other service answers without parameters.
+/// Returns a service that answers without parameters: stop monitoring needs a stop.
 fn preferred_word(words: &[Value]) -> Option<String> {
     let words = words.iter().filter_map(Value::as_str);
     words.filter(|word| *word != "stop-monitoring").map(str::to_owned).next()
@@ -128,7 +128,7 @@ fn encode_segment(value: &str) -> String {
     percent_encoding::utf8_percent_encode(value, SEGMENT).to_string()
 }
 
-/// A value that fits a schema of the description, with its required properties.
+/// Returns a value that fits a schema, with its required properties.
 pub(super) fn sample_value(document: &Value, schema: &Value, depth: usize) -> Value {
     if depth > DEPTH_MAX {
         return Value::Null;
@@ -151,7 +151,7 @@ pub(super) fn sample_value(document: &Value, schema: &Value, depth: usize) -> Va
                 (name.to_owned(), value)
             };
             let mut body: serde_json::Map<String, Value> = names.map(property).collect();
-            // What is published is data, though the call may name it in two ways.
+            // A publication needs data, which the call accepts in two forms.
             if schema["properties"]["b64data"].is_object() {
                 body.insert("data".to_owned(), json!({ "text": "hello" }));
             }

@@ -1,14 +1,14 @@
-//! Markdown of the documentation as HTML, with anchors, and with links that work here.
+//! Renders the documentation's Markdown as HTML, with anchors, and with links that work on this server.
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::book::{BOOK, RULES_FOLDER};
 
-/// The address that examples print; the reader's own server takes its place.
+/// The address in the examples; it is replaced with the server's own address.
 const PRINTED_BASE: &str = "http://127.0.0.1:8080";
-/// Where files are that are no chapters.
+/// The address of files that are not chapters.
 const REPOSITORY: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
-/// Characters of a description, as search engines show them.
+/// The most characters of a description in search results.
 const SUMMARY_CHARS_MAX: usize = 200;
 
 /// A chapter as HTML.
@@ -21,7 +21,7 @@ pub(super) struct RenderedChapter {
     pub(super) summary: Option<String>,
 }
 
-/// A heading that a link can name.
+/// A heading with an anchor.
 #[derive(Debug)]
 pub(super) struct ChapterHeading {
     /// 1 for the title.
@@ -30,7 +30,7 @@ pub(super) struct ChapterHeading {
     pub(super) text: String,
 }
 
-/// Renders a chapter that lies at `file` in the repository. Examples call the server at `base`.
+/// Renders the chapter at `file` in the repository. Examples call the server at `base`.
 pub(super) fn render_chapter(file: &str, text: &str, base: &str) -> RenderedChapter {
     let mut rendered = RenderedChapter::default();
     let mut events = Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn render_chapter(file: &str, text: &str, base: &str) -> RenderedChap
             Event::Text(code) if is_code && code.contains(PRINTED_BASE) => {
                 events.push(Event::Text(code.replace(PRINTED_BASE, base).into()));
             }
-            // The text of a chapter is never markup of the page.
+            // HTML inside a chapter is shown as text.
             Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
             event => events.push(rewrite_link(file, event)),
         }
@@ -81,7 +81,7 @@ pub(super) fn render_chapter(file: &str, text: &str, base: &str) -> RenderedChap
     rendered
 }
 
-/// A line of Markdown without its paragraph, for descriptions of the API.
+/// Renders a line of Markdown without its paragraph, for descriptions of the API.
 pub(super) fn render_inline(text: &str) -> String {
     let text = text.replace("\n\n", " ");
     let paragraph = |event: &Event<'_>| {
@@ -97,7 +97,7 @@ pub(super) fn render_inline(text: &str) -> String {
     html
 }
 
-/// The first heading.
+/// Returns the first heading.
 pub(super) fn chapter_title(text: &str) -> Option<String> {
     let mut events = markdown_parser(text)
         .skip_while(|event| !matches!(event, Event::Start(Tag::Heading { .. })));
@@ -107,7 +107,7 @@ pub(super) fn chapter_title(text: &str) -> Option<String> {
     Some(plain_text(&inner))
 }
 
-/// Where the links of a chapter lead, as they are rendered.
+/// Returns the link targets of a chapter, as they are rendered.
 #[cfg(test)]
 pub(super) fn list_links(file: &str, text: &str) -> Vec<String> {
     let own = |event| match event {
@@ -122,7 +122,7 @@ fn markdown_parser(text: &str) -> Parser<'_> {
 }
 
 impl RenderedChapter {
-    /// The anchor of a new heading, as GitHub names it.
+    /// Adds a heading and returns its anchor, in GitHub's style.
     fn add_heading(&mut self, level: u8, inner: &[Event<'_>]) -> String {
         let text = plain_text(inner);
         let slug = heading_slug(&text);
@@ -158,7 +158,7 @@ fn plain_text(events: &[Event<'_>]) -> String {
     events.iter().map(text).collect()
 }
 
-/// The first sentences of the first paragraph.
+/// Returns the beginning of the first paragraph.
 fn chapter_summary(text: &str) -> Option<String> {
     let events = markdown_parser(text).skip_while(|event| *event != Event::Start(Tag::Paragraph));
     let inner: Vec<Event<'_>> =
@@ -183,7 +183,7 @@ fn rewrite_link<'a>(file: &str, event: Event<'a>) -> Event<'a> {
     }
 }
 
-/// Where a link of the chapter at `file` leads here: to a chapter, to a rule, or to the repository.
+/// Resolves a link of the chapter at `file`: to a chapter, to a rule, or to the repository.
 fn resolve_link(file: &str, link: &str) -> String {
     if link.starts_with('#') || link.starts_with('/') || link.contains(':') {
         return link.to_owned();

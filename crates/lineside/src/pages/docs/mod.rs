@@ -1,7 +1,7 @@
-//! The documentation, embedded in the binary, and the reference of the API.
+//! The documentation, embedded in the binary, and the API reference.
 //!
-//! `book` knows which chapters there are, `markdown` turns one into HTML, `api` and `schema` show the description of the
-//! API, `examples` fills in addresses that this server has.
+//! `book` lists the chapters, `markdown` renders them, `api` and `schema` render the OpenAPI document, and `examples`
+//! fills in addresses that exist on this server.
 
 mod api;
 mod book;
@@ -23,13 +23,13 @@ use self::book::{BOOK, BookChapter};
 use super::layout::{self, NavSection, PageLayout};
 use crate::app::App;
 
-/// Where the documentation is.
+/// The address of the documentation.
 const ADDRESS: &str = "/docs";
-/// Where the reference of the API is.
+/// The address of the API reference.
 const API: &str = "/docs/api";
 const STYLE: &str = "docs.css";
 
-/// The pages; `description` is the finished OpenAPI document.
+/// Returns the routes of the documentation; `description` is the finished OpenAPI document.
 pub(super) fn router(description: Arc<Value>) -> Router<App> {
     let to_api = || get(async || Redirect::temporary(API));
     Router::new()
@@ -74,7 +74,7 @@ async fn get_chapter(
     Path(path): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    // Links in files and in editors have the ending.
+    // Links in files and in editors end in `.md`.
     if let Some(plain) = path.strip_suffix(".md") {
         let plain = plain.strip_suffix("/README").unwrap_or(plain);
         return Redirect::temporary(&format!("{ADDRESS}/{plain}")).into_response();
@@ -123,7 +123,7 @@ fn reply_with_chapter(chapter: &BookChapter, base: &str) -> Response {
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-/// All chapters; on a phone below the text.
+/// Renders the list of all chapters; on a phone it is below the text.
 fn render_navigation(present: &str) -> Markup {
     let current = |address: &str| (address == present).then_some("page");
     html! {
@@ -148,7 +148,7 @@ fn render_navigation(present: &str) -> Markup {
     }
 }
 
-/// The way back, and to the list of pages where that is below the text.
+/// Renders a link back, and one to the list of pages if that is below the text.
 fn render_crumbs() -> Markup {
     html! {
         p.crumbs { a href=(ADDRESS) { "Documentation" } span.docs-to-pages { " · " a href="#pages" { "All pages" } } }

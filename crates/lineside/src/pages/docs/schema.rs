@@ -1,4 +1,4 @@
-//! Schemas of the description as text: a type in a few words, its bounds, and the list of all named ones.
+//! Schemas of the OpenAPI document as text: a short type, its bounds, and the list of all named schemas.
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::markdown;
 
 const PREFIX: &str = "#/components/schemas/";
 
-/// A type in a few words; a named one leads to its place in the list.
+/// Renders a type in a few words; a named type links to the list of schemas.
 pub(super) fn render_type(schema: &Value) -> Markup {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(PREFIX))
     {
@@ -34,7 +34,7 @@ pub(super) fn render_type(schema: &Value) -> Markup {
     }
 }
 
-/// What a value must be besides its type.
+/// Renders the constraints of a value besides its type.
 pub(super) fn render_bounds(schema: &Value) -> Markup {
     let words = schema["enum"].as_array();
     let range = match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
@@ -60,7 +60,7 @@ fn plain_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// All named schemas with their properties.
+/// Renders all named schemas with their properties.
 pub(super) fn render_schemas(document: &Value) -> Markup {
     let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
     html! {

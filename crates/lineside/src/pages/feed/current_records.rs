@@ -1,4 +1,4 @@
-//! What a real-time feed says right now: its alerts, its trips, its vehicles.
+//! The current records of a real-time feed: its alerts, its trips, its vehicles.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use maud::{Markup, html};
 use super::super::{alerts, badge, line, map, network_alerts, trips, words};
 use super::FeedView;
 
-/// Trips and vehicles that the page lists; the API has all.
+/// Trips and vehicles that the page lists; the API returns all of them.
 const ROWS_MAX: usize = 4;
 
 impl FeedView {
-    /// What the feed last said is not what is so, once its data are unreliable.
+    /// Returns the section's title; "Last known" once the feed's data are unreliable.
     pub(super) fn current_title(&self) -> &'static str {
         if self.status.unreliable_since.is_some() { "Last known" } else { "Right now" }
     }
 
-    /// The card; nothing where the feed has no alert, trip or vehicle now.
+    /// Renders the card; `None` if the feed has no alert, trip or vehicle now.
     pub(super) fn render_current(&self) -> Option<Markup> {
         let state = self.network.state();
         let id = self.feed_id();
@@ -74,7 +74,7 @@ impl FeedView {
         })
     }
 
-    /// How many rows are not shown, and where all of them are.
+    /// Renders the number of rows shown, with a link to all of them.
     fn render_more(&self, all: usize, what: &str, order: &str) -> Markup {
         html! {
             @if all > ROWS_MAX {
@@ -126,7 +126,7 @@ impl FeedView {
         }
     }
 
-    /// The page of a trip that the timetable has.
+    /// Returns the address of a trip's page, if the timetable has the trip.
     fn trip_address(&self, trip: &TripDescriptor) -> Option<String> {
         let id = trip.trip_id.as_deref()?;
         self.network.timetable()?.find_trip(id)?;
@@ -156,7 +156,7 @@ impl FeedView {
     }
 }
 
-/// The names of a table's columns.
+/// Renders the names of a table's columns.
 fn render_head(columns: [&str; 4]) -> Markup {
     html! {
         thead role="rowgroup" { tr role="row" {

@@ -1,5 +1,5 @@
-//! `/feeds/<feed>`: one feed, in the order in which people ask. Is it good, what is it, how long is it valid, where is it,
-//! whose is it, and how is it used; then what it says right now, and behind headings that open, everything else.
+//! `/feeds/<feed>`: one feed, in the order of readers' questions: its health, contents, validity, area, publisher and
+//! use; then its current records, and in folded sections everything else.
 
 mod sections;
 mod current_records;
@@ -35,7 +35,7 @@ use crate::job_queue::JobStatus;
 use crate::reports::{FeedReports, ReportPrerequisite};
 use crate::trip_matching::MatchReport;
 
-/// The source of the bundle, as the bundler's manifest calls it.
+/// The source of the bundle in the bundler's manifest.
 const BUNDLE: &str = "map/feed.js";
 
 pub(super) async fn get_feed(
@@ -76,14 +76,15 @@ pub(super) async fn get_feed(
     )
 }
 
-/// How many read a feed, as the dashboard last counted it; `None` for a feed that it has not counted yet.
+/// Returns the subscribers and requests of a feed as the dashboard last counted them; `None` for a feed that it has not
+/// counted yet.
 fn count_readers(app: &App, id: &FeedId) -> Option<(u64, u64)> {
     let board = app.ops_dashboard().current_snapshot();
     let row = board.feeds.iter().find(|row| row.figures.id == *id)?;
     Some((row.figures.subscribers, row.figures.served.total))
 }
 
-/// The recorded history of polling; `None` while it cannot be read.
+/// Reads the recorded history of polling; `None` if it cannot be read.
 async fn read_history(app: &App, feed: &Arc<Feed>) -> Option<PollingHistory> {
     let (feed, now) = (Arc::clone(feed), app.now());
     let status = feed.status();
@@ -95,7 +96,7 @@ async fn read_history(app: &App, feed: &Arc<Feed>) -> Option<PollingHistory> {
     Some(past)
 }
 
-/// How many of its ids the timetable has; only of real-time feeds.
+/// Returns the match report of a real-time feed with its timetable; `None` for other feeds.
 async fn match_report(feed: &Feed, network: &Network) -> Option<MatchReport> {
     if !feed.format().is_some_and(Format::is_realtime) {
         return None;
@@ -103,8 +104,8 @@ async fn match_report(feed: &Feed, network: &Network) -> Option<MatchReport> {
     MatchReport::for_feed(feed, network).await.ok()
 }
 
-/// A section of the page that opens: its heading is always shown, with a note beside it. `id` is inside the part that opens, so
-/// that a browser opens it for a link to `#id`.
+/// Renders a foldable section: its heading is always shown, with a note. `id` is inside the folded part, so that a
+/// browser opens it for a link to `#id`.
 pub(super) fn render_fold(
     id: &str,
     title: &str,
@@ -126,7 +127,7 @@ pub(super) fn render_fold(
     }
 }
 
-/// A feed with everything that its page shows, taken once so that the page does not contradict itself.
+/// A feed with the data of its page, read once so that the page does not contradict itself.
 struct FeedView {
     feed: Arc<Feed>,
     network: Arc<Network>,
@@ -135,7 +136,7 @@ struct FeedView {
     snapshot: Option<Arc<Snapshot>>,
     /// The last good bytes in the feed's own format, after a converter.
     served: Option<Arc<Snapshot>>,
-    /// The timetable, only of a schedule.
+    /// The timetable of a schedule.
     timetable: Option<Arc<Timetable>>,
     dataset: Option<Arc<Dataset>>,
     past: Option<PollingHistory>,
@@ -145,9 +146,8 @@ struct FeedView {
     others: Vec<ExternalComparison>,
     /// Where its newest version is in the queue for validation.
     newer: Option<JobStatus>,
-    /// What its first report waits for.
     ahead: Option<ReportPrerequisite>,
-    /// It has alerts and no trips.
+    /// True if the feed has alerts and no trips.
     is_of_alerts: bool,
     languages: PreferredLanguages,
     /// Open subscriptions to its channels, and requests for its data since the start.
@@ -222,12 +222,13 @@ impl FeedView {
         }
     }
 
-    /// Whether its timetable was made from another format, so that its tables are not the producer's files.
+    /// Returns true if the timetable was converted from another format, so that its tables are not the producer's
+    /// files.
     fn is_converted(&self) -> bool {
         self.format() == Some(Format::Netex)
     }
 
-    /// The elements of a NeTEx publication that its timetable lacks.
+    /// Returns the elements of a NeTEx publication that its timetable lacks.
     fn conversion_report(&self) -> Option<&ConversionReport> {
         self.dataset.as_ref()?.losses.as_ref()
     }
@@ -253,7 +254,7 @@ impl FeedView {
         }
     }
 
-    /// The table of contents.
+    /// Renders the table of contents.
     fn render_contents_list(&self, has_current: bool) -> Markup {
         let report =
             self.found.main_report().map(|found| format!("report-{}", found.subject.kind_name()));
@@ -290,7 +291,7 @@ impl FeedView {
         }
     }
 
-    /// The time zone of the network.
+    /// Returns the time zone of the network.
     fn time_zone(&self) -> TimeZone {
         words::network_zone(&self.network)
     }

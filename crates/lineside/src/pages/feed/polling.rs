@@ -1,4 +1,4 @@
-//! How a feed is polled, and how the last failure went.
+//! The polling of a feed, and its last failure.
 
 use lineside_formats::Format;
 use lineside_ingest::{FailureCode, FetchFailure};
@@ -52,7 +52,7 @@ impl FeedView {
         }
     }
 
-    /// The limits on requests to its producer.
+    /// Renders the limits on requests to the producer.
     fn render_rate_limit(&self) -> Markup {
         let config = self.feed.config();
         html! {
@@ -71,7 +71,7 @@ fn describe_requests(all: u64, failed: u64) -> String {
     }
 }
 
-/// How far the poll came, and what came instead of data.
+/// Renders the phase in which the poll failed, and the reply without data.
 fn render_progress(failure: &FetchFailure) -> Markup {
     html! {
         @if let Some(phase) = failure.phase {

@@ -1,4 +1,4 @@
-//! Whose a feed is: publisher, licence and contact, with links where they are addresses.
+//! The publisher, licence and contact of a feed, with links if they are addresses.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,8 @@ use super::FeedView;
 /// Agencies whose names the page shows.
 const AGENCIES_SHOWN_MAX: usize = 5;
 
-/// Licences of open data and where their text is, by how their names begin in SPDX's list, in lower case without signs.
+/// Licences of open data and the addresses of their texts, by the beginning of their SPDX name, in lower case without
+/// punctuation.
 const LICENCES: [(&str, &str); 12] = [
     ("ccby40", "https://creativecommons.org/licenses/by/4.0/"),
     ("ccby30", "https://creativecommons.org/licenses/by/3.0/"),
@@ -25,7 +26,7 @@ const LICENCES: [(&str, &str); 12] = [
 ];
 
 impl FeedView {
-    /// Whose is it?
+    /// Renders the card with publisher and licence.
     pub(super) fn render_publisher(&self) -> Markup {
         let config = self.feed.config();
         // A real-time feed's timetable names the publisher of both.
@@ -65,7 +66,7 @@ impl FeedView {
         }
     }
 
-    /// The names of the secrets that are sent to its source; never their values.
+    /// Renders the names of the secrets that are sent to the source; never their values.
     fn render_secrets(&self) -> Markup {
         let config = self.feed.config();
         let pairs = config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str());
@@ -76,13 +77,13 @@ impl FeedView {
     }
 }
 
-/// Whether a text is an address of the web that a page may link to.
+/// Returns true if a text is a web address that a page may link to.
 fn is_web_address(text: &str) -> bool {
     let is_http = text.starts_with("https://") || text.starts_with("http://");
     is_http && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// A text, as a link where its address is one of the web.
+/// Renders a text, as a link if its address is a web address.
 fn render_link(text: &str, address: Option<&str>) -> Markup {
     html! {
         @match address.filter(|address| is_web_address(address)) {
@@ -92,7 +93,7 @@ fn render_link(text: &str, address: Option<&str>) -> Markup {
     }
 }
 
-/// The source's address. It may have a hidden key in it, and then leads nowhere.
+/// Renders the source's address; as plain text if it contains a hidden key.
 fn render_source_link(address: &str) -> Markup {
     render_link(address, Some(address).filter(|address| !address.contains("***")))
 }
@@ -103,7 +104,7 @@ fn render_mail_link(address: &str) -> Markup {
     html! { @if is_address { a href=(format!("mailto:{address}")) { (address) } } @else { (address) } }
 }
 
-/// A licence with the way to its text, where its name or address is known.
+/// Renders a licence with a link to its text, if its name or address is known.
 fn render_licence(name: Option<&str>) -> Markup {
     let Some(name) = name else { return html! { span.soft { "unknown" } } };
     render_link(name, licence_address(name))

@@ -1,4 +1,4 @@
-//! The first answers of a feed's page: is it good, what is in it, how long is it valid, and where is it.
+//! The first sections of a feed's page: its health, contents, validity and area.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const LINES_SHOWN_MAX: usize = 24;
 const KM_PER_DEGREE: f64 = 111.2;
 
 impl FeedView {
-    /// Is it good?
+    /// Renders the card on the feed's health.
     pub(super) fn render_health(&self) -> Markup {
         let problems = self.feed.problems_with_files().total_count();
         html! {
@@ -48,7 +48,7 @@ impl FeedView {
         }
     }
 
-    /// What is it?
+    /// Renders the card on the feed's contents.
     pub(super) fn render_contents(&self) -> Markup {
         let config = self.feed.config();
         html! {
@@ -75,7 +75,7 @@ impl FeedView {
         }
     }
 
-    /// Badges of the first lines, each with the way to its page.
+    /// Renders badges of the first lines, each with a link to its page.
     fn render_lines(&self, timetable: &Timetable) -> Markup {
         let mut routes: Vec<_> = timetable.routes().collect();
         routes.sort_by_key(|route| {
@@ -129,7 +129,7 @@ impl FeedView {
         if self.format().is_some_and(Format::is_schedule) { "Validity" } else { "Freshness" }
     }
 
-    /// How long is it valid?
+    /// Renders the card on the feed's validity.
     pub(super) fn render_validity(&self) -> Markup {
         html! {
             section.card #validity aria-labelledby="validity-title" {
@@ -187,7 +187,7 @@ impl FeedView {
         }
     }
 
-    /// Where is it?
+    /// Renders the card with the feed's area.
     pub(super) fn render_area(&self, data: Option<&serde_json::Value>, has_bundle: bool) -> Markup {
         let bounds = data.and_then(parse_bounds);
         html! {
@@ -231,7 +231,7 @@ fn render_schedule_facts(timetable: &Timetable) -> Markup {
     }
 }
 
-/// What people call the lines of a GTFS `route_type`, the extended ones by their hundreds.
+/// Returns the common name of a GTFS `route_type`, also of extended ones.
 fn mode_name(route_type: u16) -> &'static str {
     match route_type {
         0 | 5 | 900..=999 => "tram",
@@ -244,7 +244,7 @@ fn mode_name(route_type: u16) -> &'static str {
     }
 }
 
-/// `is_converted`: the tables were made from NeTEx.
+/// Renders the rows per table. `is_converted`: the tables were converted from NeTEx.
 fn render_row_counts(timetable: &Timetable, is_converted: bool) -> Markup {
     let counts = timetable.row_counts();
     html! {
@@ -261,11 +261,11 @@ fn render_row_counts(timetable: &Timetable, is_converted: bool) -> Markup {
 #[derive(Clone, Copy)]
 struct ServiceDay {
     date: Date,
-    /// Whether the network plays a recording, of which this is a day.
+    /// True if the network plays a recording of this day.
     is_recorded: bool,
 }
 
-/// How long a schedule is valid, from the day of its network.
+/// Describes the remaining validity of a schedule, from the day of its network.
 fn describe_remaining(today: ServiceDay, first: Date, last: Date) -> String {
     let ServiceDay { date: today, is_recorded } = today;
     let days = |from: Date, to: Date| from.until(to).map_or(0, |span| i64::from(span.get_days()));
@@ -298,7 +298,7 @@ fn parse_bounds(data: &serde_json::Value) -> Option<MapBounds> {
 }
 
 impl MapBounds {
-    /// Width and height in kilometers.
+    /// Returns width and height in kilometers.
     fn size_km(self) -> (f64, f64) {
         let middle = f64::midpoint(self.south, self.north).to_radians();
         (
@@ -307,7 +307,8 @@ impl MapBounds {
         )
     }
 
-    /// Latitude and longitude. A box across the date line has its east beyond 180, its middle never.
+    /// Returns the latitude and longitude of the middle. A box across the date line has its east beyond 180, its middle
+    /// never.
     fn center_point(self) -> (f64, f64) {
         let lon = f64::midpoint(self.west, self.east);
         (f64::midpoint(self.south, self.north), if lon > 180.0 { lon - 360.0 } else { lon })
@@ -331,10 +332,10 @@ impl MapBounds {
         )
     }
 
-    /// The map at these bounds.
+    /// Returns the address of the map at these bounds.
     fn map_address(self) -> String {
         let (width, height) = self.size_km();
-        // A tile of zoom 0 has the equator, 40,075 km; the map is some two tiles wide.
+        // A tile of zoom 0 has the equator, 40,075 km; the map is about two tiles wide.
         let zoom = (40_075.0 / width.max(height).max(0.5)).log2().clamp(2.0, 15.0);
         let (lat, lon) = self.center_point();
         format!("/map?at={lat:.5},{lon:.5},{zoom:.1}")

@@ -1,4 +1,4 @@
-//! How a feed is used: a download with its size, then lines to copy.
+//! The use of a feed: a download with its size, and commands to copy.
 
 use lineside_formats::Format;
 use maud::{Markup, html};
@@ -11,12 +11,12 @@ use super::FeedView;
 struct FeedDownload {
     label: String,
     path: String,
-    /// In bytes, where it is known without building the file.
+    /// The size in bytes, if it is known without building the file.
     size: Option<u64>,
 }
 
 impl FeedView {
-    /// How do I use it?
+    /// Renders the card on the feed's use.
     pub(super) fn render_usage(&self) -> Markup {
         let has_data = self.snapshot.is_some();
         let downloads = self.list_downloads();
@@ -60,7 +60,7 @@ impl FeedView {
         }
     }
 
-    /// The files that can be downloaded, the most useful first; none before the source has delivered.
+    /// Returns the downloadable files, the most useful first; none before the source has delivered data.
     fn list_downloads(&self) -> Vec<FeedDownload> {
         let Some(snapshot) = &self.snapshot else { return Vec::new() };
         let length = |bytes: &[u8]| u64::try_from(bytes.len()).ok();
