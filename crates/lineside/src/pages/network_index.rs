@@ -74,7 +74,7 @@ impl NetworkEntry {
     }
 }
 
-/// How many vehicles a network's feeds have whose data can be relied on, of those that are under way and pass the filter.
+/// Counts the active vehicles of a network's reliable feeds that pass the filter.
 pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> bool) -> usize {
     let feeds = network.realtime_feeds();
     let is_unreliable = |id: &str| {
@@ -91,14 +91,14 @@ pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> 
     count_by_feed.into_iter().filter(|(id, _)| !is_unreliable(id)).map(|(_, count)| count).sum()
 }
 
-/// Whether a vehicle is where it can be met: it has a position, or its trip has started and has not ended as far as is known. Some
-/// feeds report a vehicle for each trip that they announce.
+/// Returns true if a vehicle has a position, or its trip is running as far as is known. Some feeds report a vehicle for
+/// each trip that they announce.
 fn is_under_way(state: &NetworkState, vehicle: &Record, now: UnixMillis) -> bool {
     vehicle.position().is_some()
         || state.find_trip_phase(vehicle, now).is_none_or(|phase| phase == TripPhase::UnderWay)
 }
 
-/// The address of a network's page.
+/// Returns the address of a network's page.
 pub(super) fn network_address(id: &str) -> String {
     format!("/networks/{id}")
 }
@@ -126,7 +126,7 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-/// Links for riders who come to the catalog of feeds; nothing where no timetable has been loaded.
+/// Renders links for riders on the catalog of feeds; nothing if no timetable has been loaded.
 pub(super) fn render_rider_links(app: &App) -> Markup {
     let mut all = app.ingest().networks();
     all.retain(|network| network.timetable().is_some());

@@ -1,4 +1,4 @@
-//! What pages of a stop and of a line have in common: the network that an address names, and how its data are.
+//! Common parts of the pages of stops and lines: the network of an address, and notices about its data.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,17 +16,19 @@ use crate::app::App;
 use crate::delays::has_only_alerts;
 use crate::http::{Refusal, lookup};
 
-/// The network of a feed, and its schedule.
+/// Returns the network of a feed, and its schedule.
 ///
 /// # Errors
-/// If there is no such feed, or no schedule that it could be of; [`Refusal::NoData`] while the schedule was not read yet.
+///
+/// Returns an error if the feed does not exist or has no schedule; [`Refusal::NoData`] if the schedule has not been
+/// read yet.
 pub(super) fn find_network(app: &App, feed: &str) -> Result<(Arc<Network>, Arc<Dataset>), Refusal> {
     let network = lookup::find_network(app, feed)?;
     let dataset = lookup::find_dataset(app, feed, &network)?;
     Ok((network, dataset))
 }
 
-/// The page, of which a reader of another language is given another.
+/// Returns the page as a response that depends on the reader's language.
 pub(super) fn reply_with_page(page: &PageLayout<'_>, body: &Markup) -> Response {
     let mut reply = layout::reply_with_page(StatusCode::OK, page.render_document(body));
     let vary = HeaderValue::from_static("Accept-Encoding, Accept-Language");
@@ -34,8 +36,8 @@ pub(super) fn reply_with_page(page: &PageLayout<'_>, body: &Markup) -> Response 
     reply
 }
 
-/// What the network is called: what the configured names of its feeds have in common before a colon, else the name of
-/// its schedule, else the schedule's only agency, else its id.
+/// Returns the network's name: the common part before a colon in the configured names of its feeds, or the name of its
+/// schedule, or the schedule's only agency, or its id.
 pub(super) fn network_name(app: &App, network: &Network) -> String {
     let names: Vec<String> =
         network.feeds().iter().filter_map(|feed| feed.config().name.clone()).collect();
@@ -48,7 +50,7 @@ pub(super) fn network_name(app: &App, network: &Network) -> String {
     configured.or_else(|| only_agency(network)).unwrap_or_else(|| id.to_owned())
 }
 
-/// The text before ": " where several names begin with the same.
+/// Returns the text before ": " if all names begin with the same text.
 fn common_prefix(names: &[String]) -> Option<&str> {
     let (prefix, _) = names.first()?.split_once(": ")?;
     let is_shared = |name: &String| name.split_once(": ").is_some_and(|(own, _)| own == prefix);
@@ -62,14 +64,14 @@ fn only_agency(network: &Network) -> Option<String> {
     agencies.next().is_none().then(|| first.name.to_owned())
 }
 
-/// The last service day of a network's timetable, if that is past.
+/// Returns the last service day of a network's timetable, if it is past.
 pub(super) fn last_service_day(network: &Network) -> Option<Date> {
     let window = network.first_feed()?.service_window()?;
     Some(window.service_end(network.data_now())?.last_day)
 }
 
-/// That the network's timetable has ended, so there are no departures, that it has not begun, or that it ends within days. The
-/// page's script shows the first once the timetable ends.
+/// Renders a notice if the network's timetable has ended, has not begun, or ends within days. The page's script shows
+/// the first once the timetable ends.
 pub(super) fn render_timetable_end(network: &Network) -> Markup {
     let window = network.first_feed().and_then(|feed| feed.service_window());
     let now = network.data_now();
@@ -98,8 +100,8 @@ pub(super) fn render_timetable_end(network: &Network) -> Markup {
     }
 }
 
-/// The real-time feeds of which a network has such records, or may get them: one that has no record at all may be one of them,
-/// unless it is known to be about alerts.
+/// Returns the real-time feeds of a network that have one of these records, or may get one: a feed without any records
+/// is included unless it is known to report only alerts.
 pub(super) fn find_feeds_with<'a>(
     app: &App,
     network: &Network,
@@ -115,9 +117,9 @@ pub(super) fn find_feeds_with<'a>(
     feeds
 }
 
-/// The banner for riders while live data of any of the feeds are not reliable, with each such feed and its state behind
-/// *Details*. It is dated from the first of them. The page's script keeps it (`web/plain/states.js`). `what` is missing, such as
-/// "live times"; `instead` says what the page shows.
+/// Renders the banner for riders if live data of one of the feeds are unreliable, with each of these feeds and its
+/// state under *Details*. It has the time of the first of them. The page's script updates it (`web/plain/states.js`).
+/// `what` is missing, such as "live times"; `instead` says what the page shows.
 pub(super) fn render_trouble_banner(
     app: &App,
     feeds: &[Arc<Feed>],
@@ -154,7 +156,7 @@ pub(super) fn render_trouble_banner(
     }
 }
 
-/// The banner of pages that show times.
+/// Renders the banner of pages with times.
 pub(super) fn render_times_banner(app: &App, feeds: &[Arc<Feed>], zone: &TimeZone) -> Markup {
     render_trouble_banner(
         app,

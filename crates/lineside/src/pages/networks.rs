@@ -1,5 +1,5 @@
-//! `/networks/<feed>`: a network for riders: its lines by mode, its stops, and where else it is shown. `?q=` searches both,
-//! `?page=` and `?lines=` turn the pages of stops and of lines.
+//! `/networks/<feed>`: a network for riders: its lines by mode, its stops, and links to its other pages. `?q=` searches
+//! lines and stops, `?page=` and `?lines=` select the pages of stops and of lines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::http::{QueryParameters, Refusal, run_blocking};
 const STOPS_PER_PAGE: usize = 50;
 /// Lines on one page.
 const LINES_PER_PAGE: usize = 300;
-/// Characters of a search that count.
+/// The most characters of a search that are used.
 const SEARCH_CHARS_MAX: usize = 100;
 /// Lines shown with a stop.
 const LINES_OF_STOP_MAX: usize = 8;
@@ -62,18 +62,18 @@ async fn find_view(
     .await
 }
 
-/// A link from the page of a schedule to that of its network.
+/// Renders a link from the page of a schedule to that of its network.
 pub(super) fn render_crumb(feed: &Feed) -> Markup {
     html! { @if feed.is_schedule() { " › " a.target href=(format!("/networks/{}", feed.id())) { "Lines and stops" } } }
 }
 
-/// What of a network is asked for.
+/// The query of a network's page.
 #[derive(Debug, Clone, Default)]
 struct NetworkQuery {
     words: String,
     /// Counted from 1.
     stops_page: usize,
-    /// Likewise.
+    /// Counted from 1.
     lines_page: usize,
 }
 
@@ -104,20 +104,20 @@ impl NetworkQuery {
     }
 }
 
-/// Everything that the page of one network shows.
+/// The data of a network's page.
 struct NetworkView {
     id: String,
     name: String,
     dataset: Arc<Dataset>,
     query: NetworkQuery,
-    /// The lines of the page, and how many there are.
+    /// The lines of the page, and the total number.
     lines: Vec<RouteIdx>,
     n_lines: usize,
     stops: StopPage,
     n_alerts: usize,
-    /// That a recording is played.
+    /// The notice that a recording is played.
     recording: Markup,
-    /// That the timetable has ended, has not begun, or ends soon.
+    /// The notice that the timetable has ended, has not begun, or ends soon.
     timetable_end: Markup,
 }
 
@@ -258,7 +258,7 @@ impl NetworkView {
         }
     }
 
-    /// Whether several stops of the page have this name.
+    /// Returns true if several stops of the page have this name.
     fn has_namesake(&self, name: &str) -> bool {
         let names = self.stops.stops.iter().map(|stop| self.timetable().stop(*stop).name);
         names.filter(|other| *other == name).count() > 1
@@ -281,7 +281,7 @@ impl NetworkView {
     }
 }
 
-/// The lines in their order, and a page of the stops. A search is corrected only where neither is found.
+/// Returns the sorted lines, and a page of the stops. A search is corrected only if it finds neither.
 fn find_names(dataset: &Dataset, query: &NetworkQuery) -> (Vec<RouteIdx>, StopPage) {
     let timetable = &dataset.timetable;
     let skip = (query.stops_page - 1).saturating_mul(STOPS_PER_PAGE);
@@ -306,7 +306,7 @@ fn find_names(dataset: &Dataset, query: &NetworkQuery) -> (Vec<RouteIdx>, StopPa
     (lines, stops)
 }
 
-/// A mode as the heading of its lines.
+/// Returns the heading of a mode's lines.
 pub(super) fn mode_name(mode: RouteMode) -> &'static str {
     match mode {
         RouteMode::Tram => "Trams",

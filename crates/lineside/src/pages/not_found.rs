@@ -1,4 +1,4 @@
-//! The page for an address that leads nowhere: what was asked for, what it may have meant, and a search.
+//! The page for an unknown address: the address, suggestions, and a search.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::layout::{NavSection, PageLayout};
 use crate::app::App;
 use crate::spelling::find_nearest;
 
-/// Path segments that are looked at for the id of a feed.
+/// Path segments that are searched for the id of a feed.
 const SEGMENTS_MAX: usize = 4;
 /// Suggestions on one page.
 const SUGGESTIONS_MAX: usize = 3;
@@ -20,12 +20,12 @@ const PAGES: [&str; 13] = [
     "alerts", "api", "delays", "docs", "feeds", "map", "networks", "ops", "routes", "rules",
     "stops", "trips", "validate",
 ];
-/// Those of them that have a page for each feed.
+/// Segments with a page for each feed.
 const PAGES_OF_FEEDS: [&str; 3] = ["alerts", "feeds", "networks"];
-/// Those of them that are no page without more segments.
+/// Segments without a page of their own: they need further segments.
 const PREFIXES: [&str; 5] = ["alerts", "delays", "routes", "stops", "trips"];
 
-/// The whole document. `what` is missing, as a sentence.
+/// Renders the page. `what` is missing, as a sentence.
 pub(super) fn render_page(what: &str, is_embedded: bool) -> Markup {
     let mut page = PageLayout::new("Page not found", NavSection::Other);
     page.is_embedded = is_embedded;
@@ -75,7 +75,7 @@ fn render_search() -> Markup {
     }
 }
 
-/// Addresses that the one asked for resembles, with their names.
+/// Returns addresses similar to the requested one, with their names.
 fn suggest_addresses(context: &PageContext) -> Vec<(String, String)> {
     let path = percent_decode_str(context.request_path()).decode_utf8_lossy();
     let segments: Vec<&str> =
@@ -101,7 +101,7 @@ fn suggest_addresses(context: &PageContext) -> Vec<(String, String)> {
     suggestions
 }
 
-/// The feeds that a path names, or nearly names.
+/// Returns the feeds that a path names, or nearly names.
 fn suggest_feeds(app: &App, segments: &[&str]) -> Vec<(String, String)> {
     let feeds = app.ingest().feeds();
     let mut found = BTreeSet::new();

@@ -1,7 +1,7 @@
-//! The query parameters of addresses that openapi.json does not describe: pages, pictures, and what the pages' scripts fetch;
-//! and the page for a link with another one.
+//! The query parameters of addresses that openapi.json does not describe: pages, images, and requests of the pages'
+//! scripts; and the error page for other parameters.
 //!
-//! A new parameter of a page is added here, or the address refuses it.
+//! A new parameter of a page must be added here, or the request is rejected.
 
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
@@ -11,7 +11,7 @@ use super::layout::{self, NavSection, PageLayout};
 use crate::delays;
 use crate::http::{EmbeddableReply, QueryParameters, Refusal};
 
-/// Addresses of pages, with the parameters that each takes.
+/// Addresses of pages, with their parameters.
 pub(crate) const PAGES: &[(&str, &[&str])] = &[
     ("/", &["q", "format", "theme", "publisher", "state", "report", "expires", "page"]),
     ("/alerts/{feed}", &["page", "lang"]),
@@ -46,7 +46,7 @@ pub(crate) const PAGES: &[(&str, &[&str])] = &[
     ("/validate/{link}", &[]),
 ];
 
-/// The same for pictures and for what scripts fetch.
+/// Addresses of images and of scripts' requests, with their parameters.
 pub(crate) const FILES: &[(&str, &[&str])] = &[
     ("/delays/{feed}/badge.svg", &["route", "stop", CACHE_BUSTER]),
     ("/feeds/{feed}/report.svg", &[CACHE_BUSTER]),
@@ -63,12 +63,12 @@ pub(crate) const FILES: &[(&str, &[&str])] = &[
 pub(crate) const LISTS: [(&str, &str); 2] =
     [("/map", "route"), ("/stops/{feed}/{stop_id}", "lines")];
 
-/// A changing value that makes caches ask again.
+/// A parameter with a changing value that bypasses caches.
 const CACHE_BUSTER: &str = "_";
 
-/// How the names of parameters begin that campaigns and analytics append to any link.
+/// Prefixes of the parameters that campaigns and analytics append to any link.
 const TRACKING_PREFIXES: [&str; 6] = ["utm_", "mtm_", "pk_", "hsa_", "_hs", "mc_"];
-/// Further names of that kind.
+/// Further parameters of campaigns and analytics.
 const TRACKING_NAMES: [&str; 15] = [
     "_ga",
     "_gl",
@@ -87,12 +87,13 @@ const TRACKING_NAMES: [&str; 15] = [
     "yclid",
 ];
 
-/// Whether a parameter only says where a visitor of a page came from.
+/// Returns true if a parameter only tracks the origin of a visitor.
 pub(crate) fn is_tracking_parameter(name: &str) -> bool {
     TRACKING_NAMES.contains(&name) || TRACKING_PREFIXES.iter().any(|it| name.starts_with(it))
 }
 
-/// Answers a link to a page whose parameters are refused: with a page that leads on, or, to programs, with the refusal.
+/// Responds to rejected parameters: with a page that suggests a link, or with the plain error if the client does not
+/// accept HTML.
 pub(crate) fn refuse_parameters(
     uri: &Uri,
     accepted: &axum::http::HeaderMap,
@@ -128,7 +129,7 @@ pub(crate) fn refuse_parameters(
     response
 }
 
-/// The address without the refused parameter, and with the name that may be meant.
+/// Returns the address without the rejected parameter, and one with the most similar name if there is one.
 fn correct_address(path: &str, query: &str, refusal: &Refusal) -> (String, Option<String>) {
     let (refused, nearest) = match refusal {
         Refusal::UnknownParameter { name, nearest, .. } => (name.as_str(), nearest.as_deref()),

@@ -7,11 +7,11 @@ use super::feed::render_fold;
 use super::rules::{has_rule, rule_address};
 use super::words;
 
-/// Problems of one kind that are listed one by one.
+/// Problems of one kind that are listed individually.
 const SHOWN_MAX: usize = 10;
 
-/// The rows and values that were left out, if any data arrived yet. `is_converted`: the tables were made from NeTEx, so their
-/// names and lines are not the producer's.
+/// Renders the rows and values that were left out, once data have arrived. `is_converted`: the tables were converted
+/// from NeTEx, so their names and lines are not the producer's.
 pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: bool) -> Markup {
     let total = problems.total_count();
     let note = match total {
@@ -45,7 +45,7 @@ pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: boo
     render_fold("problems", "Unreadable data", &html! { (note) }, false, &body)
 }
 
-/// The NeTEx elements that become the rows of a table.
+/// Returns the NeTEx elements that become the rows of a table.
 fn netex_name(file: &str) -> &str {
     match file {
         "agency.txt" => "Operator or Authority",
@@ -60,8 +60,8 @@ fn netex_name(file: &str) -> &str {
     }
 }
 
-/// Problems of one kind in a table that was made from NeTEx: by the elements that it was made from, without lines that the
-/// producer does not have.
+/// Renders problems of one kind in a table converted from NeTEx: with the names of the original elements, and without
+/// line numbers, which the producer does not have.
 fn render_converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
     let all = kept.iter().filter(|problem| &*problem.file == file && problem.code == code);
     let shown: Vec<&Problem> = all.take(SHOWN_MAX).collect();
@@ -86,7 +86,7 @@ fn render_converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -
     }
 }
 
-/// The problems of one kind in one file: how many, and the first few with their lines.
+/// Renders the problems of one kind in one file: their number, and the first few with their lines.
 fn render_problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
     let shown: Vec<&Problem> = kept
         .iter()
@@ -108,7 +108,7 @@ fn render_problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> 
     }
 }
 
-/// The way to the page of a code, where it has one.
+/// Renders a link to the page of a code, if it has one.
 fn render_rule_link(code: &str) -> Markup {
     html! {
         @if has_rule(code) { p.card-body.small { a.target href=(rule_address(code)) { "About " code { (code) } } } }

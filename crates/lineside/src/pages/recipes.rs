@@ -1,19 +1,19 @@
-//! Lines to copy from a feed's page into a terminal, a program or another system. A test runs each.
+//! Commands to copy from a feed's page into a terminal, a program or another system. A test runs each.
 
 use lineside_formats::Format;
 
-/// One line with what it is for.
+/// One command with its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UsageRecipe {
-    /// Names the recipe for tests: `curl-events`, `centrifuge`, …
+    /// The recipe's name in tests: `curl-events`, `centrifuge`, …
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) what: &'static str,
     pub(super) line: String,
 }
 
-/// The ways to use a feed. `base` is this server's address; a feed's id is safe in a shell, in
-/// a URL and in a script as it stands.
+/// Returns the recipes of a feed. `base` is this server's address; a feed's id needs no escaping in a shell, a URL or a
+/// script.
 ///
 /// Without data there are only streams, which wait for the first data.
 pub(super) fn list_recipes(
@@ -27,7 +27,7 @@ pub(super) fn list_recipes(
     recipes
 }
 
-/// Ways to stream it.
+/// Returns the recipes for streams.
 fn stream_recipes(base: &str, feed: &str) -> Vec<UsageRecipe> {
     vec![
         UsageRecipe {
@@ -55,7 +55,7 @@ fn stream_recipes(base: &str, feed: &str) -> Vec<UsageRecipe> {
     ]
 }
 
-/// Files to download.
+/// Returns the recipes for downloads.
 fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageRecipe> {
     let mut recipes = Vec::new();
     let curl = |name, title, what, path: String| {
@@ -103,7 +103,7 @@ fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageReci
     recipes
 }
 
-/// A program for Node or a bundler. Where TLS is, the WebSocket has it, too.
+/// Returns a program for Node or a bundler. If the server uses TLS, the WebSocket does too.
 fn centrifuge_example(base: &str, feed: &str) -> String {
     let socket = base.replacen("http", "ws", 1);
     format!(

@@ -1,4 +1,4 @@
-//! The networks that the map can jump to: their names, their places, and how many vehicles and stations each has.
+//! The networks that the map can jump to: their names, their locations, and their numbers of vehicles and stations.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,35 +15,35 @@ use super::{map, network_index, network_page, words};
 use crate::app::App;
 use crate::delays::has_only_alerts;
 
-/// A network with a place on the map.
+/// A network with a location on the map.
 #[derive(Debug, Serialize)]
 pub(super) struct MapRegion {
     /// The network's id.
     pub(super) id: String,
     pub(super) name: String,
     feeds: Vec<String>,
-    /// Its real-time feeds that move vehicles or predict times, and its rental systems. Alerts and the timetable are not live.
+    /// The real-time feeds with vehicles or predictions, and the rental systems. Alerts and the timetable are not live.
     live: Vec<String>,
-    /// The box around all of it, but for the farthest places.
+    /// The box around all of the network, except outliers.
     bounds: Bounds,
     /// The box at which the map opens.
     frame: Bounds,
     /// The last service day of a timetable that has ended.
     ended: Option<Date>,
-    /// Transit vehicles whose positions can be relied on, and rental vehicles that stand free.
+    /// Transit vehicles with reliable positions, and available rental vehicles.
     vehicles: usize,
     /// Rental stations.
     stations: usize,
-    /// Vehicles of reliable feeds that are under way and report no position.
+    /// Active vehicles of reliable feeds without a position.
     unplaced: usize,
-    /// Whether what is live of it is a recording.
+    /// True if the live data are a recording.
     recording: bool,
-    /// Whether one of its live feeds can be relied on.
+    /// True if one of the live feeds is reliable.
     #[serde(skip)]
     is_reliable: bool,
 }
 
-/// All networks whose place is known; the map opens at the first.
+/// Returns all networks with a known location; the map opens at the first.
 pub(super) fn list_regions(app: &App) -> Vec<MapRegion> {
     let networks = app.ingest().networks();
     let mut regions: Vec<MapRegion> =
@@ -97,16 +97,16 @@ fn count_network(network: &Network) -> NetworkCounts {
     }
 }
 
-/// A network with a timetable of which no place is known.
+/// A network with a timetable but without a known location.
 #[derive(Debug)]
 pub(super) struct UnplacedNetwork {
     id: String,
     name: String,
-    /// Whether its timetable has ended.
+    /// True if the timetable has ended.
     has_ended: bool,
 }
 
-/// The networks that riders can look up and the map cannot show.
+/// Returns the networks that riders can look up and the map cannot show.
 pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNetwork> {
     let networks = app.ingest().networks();
     let is_unplaced = |network: &&Arc<Network>| {
@@ -121,14 +121,15 @@ pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNet
     unplaced.collect()
 }
 
-/// `/map/counts`: how many vehicles and stations each network has.
+/// `/map/counts`: the numbers of vehicles and stations of each network.
 pub(super) async fn get_counts(State(app): State<App>) -> Response {
     let networks = app.ingest().networks();
     let counts: Vec<NetworkCounts> = networks.iter().map(|it| count_network(it)).collect();
     Json(counts).into_response()
 }
 
-/// Links to every network on the map, with counts, and to those without a place; nothing where there is only one.
+/// Renders links to every network on the map, with counts, and to those without a location; nothing if there is only
+/// one.
 pub(super) fn render_region_links(
     regions: &[MapRegion],
     unplaced: &[UnplacedNetwork],
@@ -164,14 +165,15 @@ pub(super) fn render_region_links(
 }
 
 impl MapRegion {
-    /// The order of the list: by size, then those that bring reliable data, then those whose timetable goes on, then by name.
+    /// Compares two regions for the list: by size, then reliable ones first, then those with a current timetable, then
+    /// by name.
     fn compare_rank(&self, other: &Self) -> Ordering {
         let rank = |it: &Self| (it.vehicles, it.stations, it.is_reliable, it.ended.is_none());
         let by_rank = rank(other).cmp(&rank(self));
         by_rank.then_with(|| self.name.cmp(&other.name)).then_with(|| self.id.cmp(&other.id))
     }
 
-    /// The number of vehicles, else of stations; empty where there is neither.
+    /// Formats the number of vehicles, or of stations; empty if there are neither.
     fn describe_count(&self) -> String {
         let count = if self.vehicles > 0 { self.vehicles } else { self.stations };
         if count > 0 { words::format_number(count as u64) } else { String::new() }

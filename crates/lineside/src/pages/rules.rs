@@ -1,5 +1,5 @@
-//! `/rules` and `/rules/<code>`: what each finding of a report means, why it matters, how to fix it, and examples that are right
-//! and wrong. The text is that of the rules' own pages, which are in this binary.
+//! `/rules` and `/rules/<code>`: for each code of a finding its meaning, its importance, its fix, and examples that are
+//! right and wrong. The text is that of the rules' own pages, which are embedded in this binary.
 
 use axum::Router;
 use axum::extract::Path;
@@ -20,13 +20,13 @@ pub(super) fn router() -> Router<App> {
     Router::new().route("/rules", get(get_rule_list)).route("/rules/{code}", get(get_rule))
 }
 
-/// Whether a code has a page here.
+/// Returns true if a code has a page here.
 pub(super) fn has_rule(code: &str) -> bool {
     all_rules().any(|(_, kind)| kind.code == code)
         || decoder_codes().any(|(known, _)| known == code)
 }
 
-/// The address of a rule's page. Codes are letters, digits and underscores.
+/// Returns the address of a rule's page. Codes are letters, digits and underscores.
 pub(super) fn rule_address(code: &str) -> String {
     format!("/rules/{code}")
 }
@@ -152,11 +152,11 @@ fn render_rule(format: Format, kind: &NoticeKind) -> Markup {
 enum RulePart<'a> {
     Heading(&'a str),
     Paragraph(&'a str),
-    /// A block of code: what its first line says behind the ticks, and its text.
+    /// A block of code: the info string of its fence, and its text.
     Code(&'a str, &'a str),
 }
 
-/// One example: its heading with what follows.
+/// One example: its heading and its content.
 #[derive(Debug)]
 struct RuleExample<'a> {
     title: &'a str,
@@ -164,18 +164,18 @@ struct RuleExample<'a> {
 }
 
 impl RuleExample<'_> {
-    /// Whether the rule has findings in it: the last block lists them.
+    /// Returns true if the rule has findings in the example: its last block lists them.
     fn has_findings(&self) -> bool {
         self.parts.iter().any(|part| is_findings(part))
     }
 }
 
-/// Whether a part lists the findings of an example, rather than a file of it.
+/// Returns true if a part lists the findings of an example, rather than a file of it.
 fn is_findings(part: &RulePart<'_>) -> bool {
     matches!(part, RulePart::Code("json", _))
 }
 
-/// The pieces of a page without its title.
+/// Splits a page without its title into parts.
 fn parse_parts(page: &str) -> Vec<RulePart<'_>> {
     let mut parts = Vec::new();
     let mut rest = page.trim();
@@ -200,7 +200,7 @@ fn parse_parts(page: &str) -> Vec<RulePart<'_>> {
     parts
 }
 
-/// The paragraphs before the first heading, and the examples behind it.
+/// Splits parts into the paragraphs before the first heading, and the examples after it.
 fn split_cases<'p, 'a>(parts: &'p [RulePart<'a>]) -> (&'p [RulePart<'a>], Vec<RuleExample<'a>>) {
     let is_heading = |part: &RulePart<'_>| matches!(part, RulePart::Heading(_));
     let begin = parts.iter().position(is_heading).unwrap_or(parts.len());
@@ -243,7 +243,7 @@ fn render_part(part: &RulePart<'_>) -> Markup {
     }
 }
 
-/// A paragraph in which links are only their texts: they lead to files of the source.
+/// Replaces links with their texts: they lead to files of the source.
 fn strip_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Files that browsers, search engines and other sites ask for by fixed names: icons, manifest, robots.txt, logo.
+//! Files that browsers, search engines and other sites request by fixed names: icons, manifest, robots.txt, logo.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use crate::app::App;
 use crate::config::LOGO_BYTES_MAX;
 use crate::http::{Refusal, ReplyPreferences, Representation, producer_policy};
 
-/// Where the operator's logo is.
+/// The address of the operator's logo.
 pub(super) const LOGO: &str = "/site/logo";
-/// The picture that other sites show beside a link to a page, 1200 by 630 pixels.
+/// The picture that other sites show next to a link to a page, 1200 by 630 pixels.
 pub(super) const PREVIEW: &str = "/site/preview.png";
 /// The manifest of the web application.
 pub(super) const MANIFEST: &str = "/site.webmanifest";
 /// The icon for the home screen of a phone, 180 by 180 pixels.
 pub(super) const TOUCH_ICON: &str = "/apple-touch-icon.png";
-/// The icon for browsers that take no SVG.
+/// The icon for browsers without SVG support.
 pub(super) const ICON: &str = "/favicon.ico";
 
-/// How long browsers may keep an icon.
+/// The cache lifetime of an icon.
 const FRESH_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long they may keep what the configuration changes.
+/// The cache lifetime of files that depend on the configuration.
 const CHANGING_FRESH_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// Streams, files and the dashboard are no pages to be found by a search.
+/// Excludes streams, files and the dashboard from search engines.
 const ROBOTS: &str = "User-agent: *\n\
     Disallow: /api/\nDisallow: /connection/\nDisallow: /events\nDisallow: /geojson/\nDisallow: /gbfs/\n\
     Disallow: /gtfs/\nDisallow: /gtfs-rt/\nDisallow: /login\nDisallow: /metrics\nDisallow: /ops\n\
@@ -93,7 +93,7 @@ async fn get_logo(State(app): State<App>, wants: ReplyPreferences) -> Result<Res
     let file = tokio::fs::File::open(&logo.path).await.map_err(unreadable)?;
     let mut body = Vec::new();
     file.take(LOGO_BYTES_MAX).read_to_end(&mut body).await.map_err(unreadable)?;
-    // An SVG opened by itself would otherwise be a page of ours, with its scripts.
+    // Opened directly, an SVG would otherwise be a page of this server, with its scripts.
     let (policy, nothing) = producer_policy();
     let reply = Representation::new(HeaderValue::from_static(logo.media_type), body);
     let reply = reply.fresh_for(CHANGING_FRESH_FOR).with_header(policy, nothing);

@@ -1,4 +1,4 @@
-//! States of feeds as signs: a shape and a word, in a color that only repeats them.
+//! States of feeds as icons with a word, in a color that only repeats them.
 
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
@@ -11,7 +11,7 @@ use crate::app::App;
 /// Networks of recordings that a list names.
 const RECORDINGS_MAX: usize = 5;
 
-/// What the sign shows.
+/// Renders the icon and the word of a state.
 fn render_icon(state: FeedState) -> Markup {
     let (icon, word) = match state {
         FeedState::Ok => (icons::ok(), "OK"),
@@ -26,22 +26,22 @@ fn render_icon(state: FeedState) -> Markup {
     html! { (icon) span { (word) } }
 }
 
-/// The sign of a feed's state, which the page's script keeps as it is.
+/// Renders a feed's state, which the page's script updates.
 pub(super) fn render_sign(feed: &str, state: FeedState) -> Markup {
     html! { span.state data-state-of=(feed) data-state=(state) { (render_icon(state)) } }
 }
 
-/// The same as a filled label, for a page's head.
+/// Renders a feed's state as a filled label, for a page's head.
 pub(super) fn render_label(feed: &str, state: FeedState) -> Markup {
     html! { span.state.filled data-state-of=(feed) data-state=(state) { (render_icon(state)) } }
 }
 
-/// The sign of a state that stays as it is.
+/// Renders a state that is not updated.
 pub(super) fn render_static_sign(state: FeedState) -> Markup {
     html! { span.state data-state=(state) { (render_icon(state)) } }
 }
 
-/// Since when a feed is in its state; the page's script keeps it.
+/// Renders the time since which a feed is in its state; the page's script updates it.
 pub(super) fn render_since(feed: &str, status: &FeedStatus, zone: &TimeZone) -> Markup {
     let name = zone.iana_name().unwrap_or("UTC");
     html! { span.soft.small data-since-of=(feed) data-zone=(name) { "since " (words::render_time(status.since, zone)) } }
@@ -57,7 +57,7 @@ pub(in crate::pages) struct ServiceCountdown {
 }
 
 impl ServiceCountdown {
-    /// That of a feed; empty unless it is a schedule.
+    /// Returns the countdown of a feed; empty unless it is a schedule.
     pub(super) fn for_feed(feed: &Feed) -> Self {
         let (window, now) = (feed.service_window(), feed.network().data_now());
         Self {
@@ -67,8 +67,8 @@ impl ServiceCountdown {
     }
 }
 
-/// That a timetable is not yet valid, expires soon, or has expired while the state says something else; the page's script
-/// keeps it.
+/// Renders a tag if a timetable is not yet valid, expires soon, or has expired while the state is another one; the
+/// page's script updates it.
 pub(super) fn render_service_tag(
     feed: &str,
     service: ServiceCountdown,
@@ -78,12 +78,12 @@ pub(super) fn render_service_tag(
     html! { span.tag.service-tag data-service-of=(feed) data-tone=(tone) hidden[words.is_empty()] { (words) } }
 }
 
-/// The same of a feed as it is now.
+/// Renders the tag of a feed's current timetable.
 pub(super) fn service_tag_of(feed: &Feed, state: FeedState) -> Markup {
     render_service_tag(feed.id().as_str(), ServiceCountdown::for_feed(feed), state)
 }
 
-/// What the tag says, and how much it matters. `web/plain/words.js` says the same.
+/// Returns the tag's text and tone. `web/plain/words.js` does the same.
 fn describe_service(service: ServiceCountdown, state: FeedState) -> (String, &'static str) {
     match service.days_left {
         _ if service.days_until_start.is_some_and(|days| days > 0) => {
@@ -97,7 +97,7 @@ fn describe_service(service: ServiceCountdown, state: FeedState) -> (String, &'s
     }
 }
 
-/// That a network plays a recording, with the day of the moment that is played; nothing of a network that is live.
+/// Renders a tag with the recorded day if a network plays a recording.
 pub(super) fn recording_tag(network: &Network) -> Markup {
     let zone = words::network_zone(network);
     html! {
@@ -110,7 +110,7 @@ pub(super) fn recording_tag(network: &Network) -> Markup {
     }
 }
 
-/// The signs for the page's script to choose from.
+/// Renders the state icons as templates for the page's script.
 pub(super) fn render_templates() -> Markup {
     html! {
         @for state in FeedState::ALL {
@@ -119,12 +119,12 @@ pub(super) fn render_templates() -> Markup {
     }
 }
 
-/// The same as a line of a page's head.
+/// Renders the recording's tag as a line of a page's head.
 pub(super) fn recording_line(network: &Network) -> Markup {
     html! { @if network.replay_time().is_some() { p { (recording_tag(network)) } } }
 }
 
-/// The networks that play a recording, for a page that shows many; nothing where none does.
+/// Renders the networks that play a recording, for a page that shows many; nothing if there are none.
 pub(super) fn recording_list(app: &App) -> Markup {
     let mut networks = app.ingest().networks();
     networks.retain(|network| network.replay_time().is_some());
@@ -140,7 +140,7 @@ pub(super) fn recording_list(app: &App) -> Markup {
     }
 }
 
-/// A format as people write it.
+/// Returns the usual spelling of a format.
 pub(super) fn format_name(format: Option<Format>) -> &'static str {
     match format {
         Some(Format::Gtfs) => "GTFS",

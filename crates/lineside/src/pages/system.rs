@@ -1,22 +1,22 @@
-//! The stations and vehicles of a GBFS system right now, in a sentence.
+//! The current stations and vehicles of a GBFS system, in a sentence.
 
 use super::words;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, Network};
 
-/// How many stations and vehicles there are of a system.
+/// The numbers of a system's stations and vehicles.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SystemCounts {
     stations: u64,
-    /// Vehicles that can be rented at them.
+    /// Vehicles that can be rented at the stations.
     at_stations: u64,
-    /// Whether any station says so.
+    /// True if a station reports its vehicles.
     has_status: bool,
     /// Vehicles that can be rented elsewhere.
     free: u64,
 }
 
-/// Its stations and vehicles in a sentence; none for other feeds, or while none of them is known.
+/// Describes the stations and vehicles of a system; `None` for other feeds, or if the system has none yet.
 pub(super) fn summarize_system(feed: &Feed, network: &Network) -> Option<String> {
     let now = count_system(feed, network);
     let is_known = feed.format() == Some(Format::Gbfs) && now != SystemCounts::default();

@@ -1,4 +1,4 @@
-//! How many of a real-time feed's ids its timetable has, which ones it does not have, and why that may be.
+//! The match report of a real-time feed: the share of its ids that the timetable has, unmatched ids, and likely causes.
 
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedMatches, MatchCount, MatchReason, ReasonCount};
@@ -8,7 +8,7 @@ use super::feed::render_fold;
 use super::words;
 use crate::trip_matching::{MatchReport, MismatchCause, MismatchIdKind, find_likely_causes};
 
-/// The section; nothing while there is no report.
+/// Renders the section; nothing without a report.
 pub(super) fn render_card(feed: &Feed, report: Option<&MatchReport>) -> Markup {
     let Some(report) = report else { return html! {} };
     let json = format!("/api/v1/feeds/{}/matches", feed.id());
@@ -25,7 +25,7 @@ pub(super) fn render_card(feed: &Feed, report: Option<&MatchReport>) -> Markup {
     render_fold("matches", "Matching with the timetable", &html! { (note) }, is_open, &content)
 }
 
-/// Matched of all: trips, else vehicles, else what alerts name; none where there is nothing to match.
+/// Describes the matched share of trips, or of vehicles, or of alert references; `None` if there is nothing to match.
 pub(super) fn summarize_matches(report: &MatchReport) -> Option<String> {
     let matches = report.matches.as_ref()?;
     let kinds = list_kinds(matches);
@@ -43,25 +43,25 @@ fn render_link(schedule: &Feed) -> Markup {
     html! { a href=(format!("/feeds/{}", schedule.id())) { (schedule.config().display_name()) } }
 }
 
-/// How the ids of a SIRI feed are mapped.
+/// Describes the mapping of a SIRI feed's ids.
 fn describe_siri_ids(feed: &Feed) -> Option<String> {
     let siri = feed.config().siri.as_ref()?;
     Some(siri.ids.config_name().map_or_else(|| "a table".to_owned(), |word| format!("\"{word}\"")))
 }
 
-/// One kind of what a feed names.
+/// One kind of a feed's references to the timetable.
 struct MatchedKind<'a> {
     name: &'static str,
     counts: &'a MatchCount,
-    /// One of them, and several: they are …
+    /// The singular and plural with a verb: "trip is", "trips are".
     nouns: [&'static str; 2],
-    /// The same without a verb.
+    /// The singular and plural without a verb.
     things: [&'static str; 2],
-    /// … in the timetable, or on something of it.
+    /// The preposition before "the timetable": "in", or "on a trip of".
     place: &'static str,
 }
 
-/// The kinds in the order in which they are shown.
+/// Returns the kinds in display order.
 fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
     let kind =
         |name, counts, nouns, things| MatchedKind { name, counts, nouns, things, place: "in" };
@@ -118,7 +118,7 @@ fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
     }
 }
 
-/// The likely causes, each with its remedy.
+/// Renders the likely causes, each with its fix.
 fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
     let network = feed.network();
     let Some(timetable) = network.timetable() else { return html! {} };
@@ -176,7 +176,7 @@ fn describe_cause(cause: &MismatchCause) -> Markup {
     }
 }
 
-/// What to do about a cause.
+/// Describes the fix of a cause.
 fn describe_remedy(cause: &MismatchCause, schedule: &Feed, is_siri: bool) -> Markup {
     let newer = html! { "Publish the current timetable together with this feed; see the " a href=(format!("/feeds/{}/versions", schedule.id())) { "published versions" } "." };
     html! {

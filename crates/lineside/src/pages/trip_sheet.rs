@@ -1,5 +1,5 @@
-//! `/map/trip`: a trip's timetable with names and times, and its line, for the card of a vehicle.
-//! What changes comes over the trip's own channel; this is asked for once per trip.
+//! `/map/trip`: a trip's timetable with names and times, and its shape, for the card of a vehicle. Changes arrive on
+//! the trip's own channel; this is requested once per trip.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,7 +23,7 @@ struct TripSheet {
     shape: Vec<[f64; 2]>,
 }
 
-/// One stop of it; times in Unix seconds.
+/// One stop of a trip; times in Unix seconds.
 #[derive(Debug, Serialize)]
 struct TripSheetCall {
     stop_id: String,
@@ -34,7 +34,7 @@ struct TripSheetCall {
     departure: Option<i64>,
 }
 
-/// `?feed=&trip_id=&start_date=YYYYMMDD&start_time=HH:MM:SS`, the last two as a trip descriptor has them.
+/// Handles `?feed=&trip_id=&start_date=YYYYMMDD&start_time=HH:MM:SS`, the last two as in a trip descriptor.
 pub(super) async fn get_sheet(State(app): State<App>, parameters: QueryParameters) -> Response {
     let (Some(feed), Some(trip_id)) =
         (parameters.find_value("feed"), parameters.find_value("trip_id"))
@@ -57,7 +57,7 @@ pub(super) async fn get_sheet(State(app): State<App>, parameters: QueryParameter
 
 fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i32>) -> TripSheet {
     let trip = timetable.trip(idx);
-    // A trip of frequencies.txt runs the same times, moved to each start.
+    // A trip of frequencies.txt repeats its times, shifted to each start.
     let moved = match (trip.has_frequencies, start, timetable.trip_start(idx)) {
         (true, Some(start), Some(first)) => start - first,
         _ => 0,
@@ -98,12 +98,12 @@ fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i3
     }
 }
 
-/// `YYYYMMDD`, as GTFS writes dates.
+/// Parses `YYYYMMDD`, as in GTFS.
 fn parse_date(text: &str) -> Option<Date> {
     Date::strptime("%Y%m%d", text).ok()
 }
 
-/// `HH:MM:SS`, as GTFS writes times; hours may pass 24.
+/// Parses `HH:MM:SS`, as in GTFS; hours may exceed 24.
 pub(super) fn parse_time(text: &str) -> Option<i32> {
     let mut parts = text
         .split(':')

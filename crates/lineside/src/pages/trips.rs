@@ -1,6 +1,6 @@
-//! `/trips/<feed>/<trip_id>?date=YYYY-MM-DD&start=HH:MM:SS`: a trip on a service date with its calls, scheduled and expected.
-//! Complete without scripts; with them `web/plain/live_page.js` loads the page again when the trip's channel says that it changed.
-//! `start` is for trips that `frequencies.txt` repeats.
+//! `/trips/<feed>/<trip_id>?date=YYYY-MM-DD&start=HH:MM:SS`: a trip on a service date with its calls, scheduled and
+//! expected. Complete without scripts; with scripts, `web/plain/live_page.js` reloads the page when the trip's channel
+//! reports a change. `start` is for trips that `frequencies.txt` repeats.
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -23,15 +23,15 @@ use crate::app::App;
 use crate::delays::VehicleNoun;
 use crate::http::{QueryParameters, Refusal, lookup, run_blocking};
 
-/// How often the page is loaded again where no scripts run, in seconds.
+/// Seconds between reloads of the page without scripts.
 const REFRESH_S: u32 = 30;
 /// Real-time feeds whose channel of the trip the page follows.
 const CHANNELS_MAX: usize = 16;
-/// Stops before the next one from which on they are collapsed, so that the next stop is on the first screen.
+/// The least number of stops before the next one that are collapsed, so that the next stop is on the first screen.
 const COLLAPSED_CALLS_MIN: usize = 3;
 
-/// The address of a trip's page. `date` is a service date as `YYYYMMDD`, `start_time` the start of a repeated trip; both may
-/// be empty.
+/// Returns the address of a trip's page. `date` is a service date as `YYYYMMDD`, `start_time` the start of a repeated
+/// trip; both may be empty.
 pub(super) fn trip_address(feed: &str, trip_id: &str, date: &str, start_time: &str) -> String {
     let mut address = format!("/trips/{feed}/{}", map::path_segment(trip_id));
     let mut separator = '?';
@@ -46,7 +46,8 @@ pub(super) fn trip_address(feed: &str, trip_id: &str, date: &str, start_time: &s
     address
 }
 
-/// The service date and the start time in a departure's id, which ends with `:<start_date>:<start_time>:<stop_sequence>`.
+/// Splits the service date and the start time from a departure's id, which ends with
+/// `:<start_date>:<start_time>:<stop_sequence>`.
 pub(super) fn split_departure_id(departure_id: &str) -> (&str, &str) {
     let (rest, _) = departure_id.rsplit_once(':').unwrap_or_default();
     let is_date = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -122,19 +123,19 @@ async fn find_trip(
     Ok((network, std::sync::Arc::clone(&dataset.timetable), run))
 }
 
-/// `YYYY-MM-DD`, or `YYYYMMDD` as GTFS writes dates.
+/// Parses `YYYY-MM-DD`, or `YYYYMMDD` as in GTFS.
 fn parse_date(text: &str) -> Option<Date> {
     Date::strptime("%Y-%m-%d", text).or_else(|_| Date::strptime("%Y%m%d", text)).ok()
 }
 
-/// Everything that the page of one trip shows.
+/// The data of a trip's page.
 struct TripView<'a> {
     app: &'a App,
     network: &'a Network,
     timetable: &'a Timetable,
     run: TripRun,
     alerts: Vec<AlertSummary>,
-    /// Whether the feed of the predictions is in trouble.
+    /// True if the feed of the predictions is unreliable.
     is_stale: bool,
     now: i64,
 }
@@ -179,7 +180,7 @@ impl<'a> TripView<'a> {
         format!("{line}{to}{}", date.unwrap_or_default())
     }
 
-    /// The next call, if the trip is under way or still to come.
+    /// Returns the next call, if the trip is running or still to come.
     fn next_call(&self) -> Option<usize> {
         let is_ahead = |call: &TripCall| {
             call.status != DepartureStatus::Skipped
@@ -205,7 +206,7 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// The banner of the feed that its live times are from; where none are, of the feeds that may have them.
+    /// Renders the banner for the feed of the live times, or without live times for the feeds that may have them.
     fn render_troubles(&self) -> Markup {
         let state = self.network.state();
         let mut feeds =
@@ -214,7 +215,7 @@ impl<'a> TripView<'a> {
         network_page::render_times_banner(self.app, &feeds, self.time_zone())
     }
 
-    /// The ids, for whoever looks after the data.
+    /// Renders the ids, for maintainers of the data.
     fn render_details(&self) -> Markup {
         let source =
             self.run.source.as_ref().and_then(|id| self.app.ingest().find_feed(id.as_str()));
@@ -273,14 +274,14 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// When a trip starts that the timetable does not have, Unix seconds, as its feed says. Its first call need not be its first
-    /// stop: producers drop calls that are over.
+    /// Returns the start of a trip that the timetable does not have, Unix seconds, as its feed states it. Its first
+    /// call need not be its first stop: producers drop past calls.
     fn announced_start(&self) -> Option<i64> {
         let date = self.run.date.filter(|_| !self.run.is_scheduled)?;
         Some(self.timetable.service_time(date, trip_sheet::parse_time(&self.run.start_time)?))
     }
 
-    /// How the trip is doing, in one line.
+    /// Renders the status of the trip in one line.
     fn render_standing(&self, next: Option<usize>) -> Markup {
         let call = next.and_then(|next| self.run.calls.get(next));
         let has_begun = self
@@ -307,7 +308,7 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// The list of calls. Of a trip under way, the stops before the next one are behind a line that says how many there are.
+    /// Renders the list of calls. For a running trip, the stops before the next one are folded behind their number.
     fn calls(&self, next: Option<usize>) -> Markup {
         let n_earlier = next.filter(|next| *next >= COLLAPSED_CALLS_MIN).unwrap_or(0);
         let (earlier, ahead) = self.run.calls.split_at(n_earlier);
@@ -396,7 +397,7 @@ impl<'a> TripView<'a> {
     }
 }
 
-/// The map with a vehicle chosen.
+/// Returns the address of the map with a vehicle selected.
 fn vehicle_address(vehicle: &Record) -> String {
     format!("/map?vehicle={}:{}", vehicle.feed, map::query_value(&vehicle.id))
 }

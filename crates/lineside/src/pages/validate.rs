@@ -1,6 +1,6 @@
-//! `/validate`: anybody may bring a file or name an address, and gets a report under a link that nobody can guess.
+//! `/validate`: anybody may upload a file or submit an address, and gets a report under a secret link.
 //!
-//! The form works without scripts, and so does waiting: the reply says when to ask again.
+//! The form works without scripts, and so does waiting: the response states when to reload.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -37,22 +37,22 @@ use crate::uploads::{
 };
 
 const ADDRESS: &str = "/validate";
-/// The longest address that is taken.
+/// The most bytes of a submitted address.
 const URL_BYTES_MAX: usize = 2_048;
-/// Bytes of a form beside its file.
+/// Bytes of a form besides its file.
 const FORM_BYTES_MAX: u64 = 64 << 10;
-/// How long a browser may take to bring a form, and to bring the next piece of it.
+/// The timeouts for a whole upload, and for the next piece of it.
 const BRINGING_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 const PIECE_TIME_MAX: Duration = Duration::from_secs(30);
-/// Bytes per second that a file has to come at on average once it has been coming for [`PIECE_TIME_MAX`].
+/// The least average bytes per second of an upload, once it has lasted [`PIECE_TIME_MAX`].
 const RATE_MIN: u64 = 8 << 10;
-/// After how many seconds one who waits asks again.
+/// Seconds between reloads while a report is pending.
 const AGAIN_S: &str = "2";
-/// After how many seconds one who found no place may try again.
+/// Seconds until a retry when all upload slots are taken.
 const RETRY_S: &str = "30";
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
-/// None of these is kept by caches: the link is as good as a password.
+/// Returns the routes. The responses are not cached: the link is as secret as a password.
 pub(super) fn router() -> Router<App> {
     Router::new()
         .route(ADDRESS, get(get_form_page).post(post_upload))
@@ -61,7 +61,7 @@ pub(super) fn router() -> Router<App> {
         .route("/validate/{link}/report.json", get(get_result_json))
 }
 
-/// Whether an address is of what visitors bring.
+/// Returns true if a path belongs to uploads.
 pub(crate) fn is_upload_path(path: &str) -> bool {
     path.strip_prefix(ADDRESS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -75,7 +75,7 @@ async fn get_form_page(State(app): State<App>) -> Response {
     )
 }
 
-/// Takes what the form brings, and leads to where its report will be.
+/// Receives an upload, and redirects to its future report.
 async fn post_upload(State(app): State<App>, request: Request) -> Response {
     let rules = app.config().uploads.clone();
     if !rules.enabled {
@@ -87,7 +87,7 @@ async fn post_upload(State(app): State<App>, request: Request) -> Response {
         );
     }
     if admin::is_own_page(&app, request.headers()) == Some(false) {
-        // Its visitors would not know what they bring, nor from whose network it is looked at.
+        // Visitors of another site would not know what they upload, nor from which network it is validated.
         let words = "The form came from a page that is not of this server. Send this one.";
         let main = render_form(&rules, Some(words));
         return reply_with_page(StatusCode::FORBIDDEN, "Validate a feed", &main, None);
@@ -116,7 +116,7 @@ async fn post_upload(State(app): State<App>, request: Request) -> Response {
     }
 }
 
-/// Why nothing was taken, for who brought it.
+/// The reason for a rejected upload.
 struct UploadRejection {
     status: StatusCode,
     words: String,
@@ -148,10 +148,10 @@ async fn receive_upload(
     rules: &config::UploadsConfig,
 ) -> Result<(UploadSlot, UploadSource), UploadRejection> {
     let kind = UploadKind::from_headers(request.headers());
-    // Before anything is read: who finds no place need not send a file.
+    // The slot is reserved before anything is read: without a free slot, no file needs to be sent.
     let place = app.uploads().reserve_slot(address)?;
     if kind == UploadKind::Parts {
-        // All that comes is counted, also what nobody asked for.
+        // The limit covers the whole body, including unexpected fields.
         let bytes_max = usize::try_from(rules.max_bytes.saturating_add(FORM_BYTES_MAX));
         DefaultBodyLimit::max(bytes_max.unwrap_or(usize::MAX)).apply(&mut request);
         let form = Multipart::from_request(request, app).await;
@@ -179,18 +179,18 @@ async fn receive_upload(
     Ok((place, parse_source_url(&address)?))
 }
 
-/// What is told of a body that calls itself a form and is none: programs call each body so that is not said to be something else.
+/// The error for a body that is declared as a form but is none: some clients declare every body as a form by default.
 const NO_FORM: &str = "This form has no field \"url\". A file comes in a form of several parts, as curl -F file=@gtfs.zip sends it, or by itself, \
     with the header content-type: application/octet-stream.";
 
-/// What a body is, by what it is said to be.
+/// The kind of a request's body, by its content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UploadKind {
     /// A form with an address.
     Fields,
     /// A form with a file.
     Parts,
-    /// A file by itself.
+    /// A file without a form.
     File,
 }
 
@@ -212,7 +212,7 @@ fn reject_timeout() -> UploadRejection {
     reject_upload(StatusCode::REQUEST_TIMEOUT, "The form did not come in time.")
 }
 
-/// What comes next, if it comes in time.
+/// Awaits the next piece, with a timeout.
 async fn within_timeout<T, E: Into<UploadRejection>>(
     coming: impl Future<Output = Result<T, E>>,
 ) -> Result<T, UploadRejection> {
@@ -232,7 +232,7 @@ impl From<MultipartError> for UploadRejection {
     }
 }
 
-/// The file or the address of a form; a field that is left empty counts as absent.
+/// Reads the file or the address of a form; an empty field counts as absent.
 async fn read_parts(
     mut form: Multipart,
     desk: &Arc<UploadService>,
@@ -272,7 +272,7 @@ async fn read_text(mut part: Field<'_>) -> Result<String, UploadRejection> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes a file where it is looked at, piece by piece: it is never in memory.
+/// Streams a file to the disk, piece by piece: it is never in memory as a whole.
 async fn read_file<E: Into<UploadRejection>>(
     body: impl Stream<Item = Result<Bytes, E>>,
     name: String,
@@ -317,12 +317,12 @@ async fn read_file<E: Into<UploadRejection>>(
     Ok(UploadSource::File { folder, name })
 }
 
-/// Whether so many bytes are too few for the time that they took.
+/// Returns true if the average rate is below [`RATE_MIN`].
 fn is_too_slow(length: u64, elapsed: Duration) -> bool {
     elapsed > PIECE_TIME_MAX && length / RATE_MIN < elapsed.as_secs()
 }
 
-/// An address, if it is one of http or https.
+/// Parses an http or https address.
 fn parse_source_url(text: &str) -> Result<UploadSource, UploadRejection> {
     let text = text.trim();
     if text.is_empty() {
@@ -331,7 +331,7 @@ fn parse_source_url(text: &str) -> Result<UploadSource, UploadRejection> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url {
         Some(url) if text.len() <= URL_BYTES_MAX => {
-            // What stands behind a question mark may be a key.
+            // The query of an address may contain a key.
             let name = sanitize_file_name(url.path());
             Ok(UploadSource::Address { url, name })
         }
@@ -435,7 +435,7 @@ fn reply_with_page(
     reply
 }
 
-/// Not for caches, and not for who searches the web.
+/// Marks a response as private: not for caches and search engines.
 fn mark_private(mut reply: Response) -> Response {
     let headers = reply.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
@@ -443,10 +443,10 @@ fn mark_private(mut reply: Response) -> Response {
     reply
 }
 
-/// The address of a report on a small schedule with some mistakes.
+/// The address of a report on a small schedule with some errors.
 const SAMPLE: &str = "/validate/sample";
 
-/// The report on the sample. Checking it takes some milliseconds.
+/// Returns the report on the sample. Checking it takes some milliseconds.
 async fn get_sample_page(State(app): State<App>) -> Response {
     let now = app.now();
     match run_blocking(move || sample_report(now)).await {
@@ -492,7 +492,7 @@ fn render_form(rules: &config::UploadsConfig, refused: Option<&str>) -> Markup {
     }
 }
 
-/// A time of a report, as other pages have it.
+/// Renders a time of a report in the style of other pages.
 fn render_time(at: &str) -> Markup {
     match at.parse::<jiff::Timestamp>() {
         Ok(moment) => words::render_time(UnixMillis(moment.as_millisecond()), &TimeZone::UTC),
@@ -500,7 +500,8 @@ fn render_time(at: &str) -> Markup {
     }
 }
 
-/// `kept` is the address of its JSON and how long it is kept; none for a report that is made anew each time.
+/// Renders a report. `kept` is the address and the lifetime of its JSON; `None` for a report that is generated for each
+/// request.
 fn render_report(found: ParsedReport, kept: Option<(&str, Duration)>) -> Markup {
     let counts = found.counts.iter().map(|(kind, n)| (kind.as_str(), *n));
     let counts = describe_contents(counts, &found.unread).join(", ");

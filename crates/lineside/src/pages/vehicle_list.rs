@@ -1,4 +1,4 @@
-//! The list of vehicles on `/map`: what readers without scripts get in place of the map, and what its script fills.
+//! The list of vehicles on `/map`: for readers without scripts, and for the map's script to fill.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::regions::{self, MapRegion, UnplacedNetwork};
 use super::{badge, board, line, network_index, trips, words};
 use crate::app::App;
 
-/// Vehicles in the list that needs no scripts.
+/// The most vehicles in the list without scripts.
 const LISTED_MAX: usize = 200;
 
-/// The same without the map: for readers without scripts, for the keyboard, and for screen readers.
+/// The map's content as a list: for readers without scripts, for the keyboard, and for screen readers.
 pub(super) struct VehicleList<'a> {
-    /// What was searched for, and what it found.
+    /// The search text, and its results.
     pub(super) question: &'a str,
     pub(super) names: FoundNames,
     pub(super) regions: &'a [MapRegion],
@@ -25,7 +25,7 @@ pub(super) struct VehicleList<'a> {
 }
 
 impl VehicleList<'_> {
-    /// The first vehicles in the order of the list, and how many there are in all.
+    /// Returns the first vehicles of the list, and the total number.
     fn first_vehicles(&self, app: &App) -> (Vec<Arc<Record>>, usize) {
         let networks = app.ingest().networks();
         let is_listed = |network: &&Arc<Network>| {
@@ -64,7 +64,7 @@ impl VehicleList<'_> {
         }
     }
 
-    /// Where to look up a network whose vehicles are not known. The page's script says the same of the networks in view.
+    /// Renders links for networks without known vehicles. The page's script does the same for the networks in view.
     fn render_empty_note(&self, is_empty: bool) -> Markup {
         html! {
             div.list-empty #list-empty data-reason=[is_empty.then_some("no_vehicle")] hidden[!is_empty] {
@@ -79,7 +79,7 @@ impl VehicleList<'_> {
         }
     }
 
-    /// What the panel has, without scripts: the networks, and a search for stops.
+    /// Renders the panel without scripts: the networks, and a search for stops.
     fn render_without_scripts(&self) -> Markup {
         html! {
             (regions::render_region_links(self.regions, self.unplaced, self.region.map(|region| region.id.as_str())))
@@ -120,7 +120,7 @@ fn render_vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
     }
 }
 
-/// By line, numbers in their order as far as their length tells it, then by destination.
+/// Sorts by line, shorter line names first, then by destination.
 fn sort_key(record: &Record) -> (usize, &str, &str, &str) {
     let name = record.join.route_short_name.as_deref().unwrap_or("~");
     (name.len(), name, record.join.headsign.as_deref().unwrap_or("~"), &record.id)
@@ -149,7 +149,7 @@ fn render_vehicle_row(app: &App, record: &Record) -> Markup {
     }
 }
 
-/// The badge of a vehicle's line, as a link to its page where the timetable knows the line.
+/// Renders the badge of a vehicle's line, as a link to the line's page if the timetable has it.
 fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     let Some(name) = join.route_short_name.as_deref() else {
         return badge::render_badge("–", None);
@@ -163,7 +163,7 @@ fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     }
 }
 
-/// Where a vehicle goes, as a link to its trip where the timetable knows the trip.
+/// Renders the destination of a vehicle, as a link to its trip if the feed states the trip's id.
 fn render_destination(network: &str, record: &Record) -> Markup {
     let Some(headsign) = record.join.headsign.as_deref() else { return html! { "–" } };
     let trip = record.trip_descriptor();

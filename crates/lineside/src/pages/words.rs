@@ -1,4 +1,4 @@
-//! Times, delays and states in words, the same as `web/plain/words.js` says them.
+//! The texts of times, delays and states, identical to those of `web/plain/words.js`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -12,24 +12,25 @@ use crate::check::format_grouped;
 /// Below this many seconds a departure counts as on time.
 const ON_TIME_S: i64 = 60;
 
-/// From this many seconds on a delay is shown as a long one.
+/// The least seconds of a long delay.
 const VERY_LATE_S: i64 = 300;
 
-/// Characters of a name that a page shows; the longest real ones have about a hundred.
+/// Characters of a name that a page shows; the longest real names have about a hundred.
 const NAME_CHARS_MAX: usize = 200;
 
-/// The first characters of a name: a page with hundreds of names has to stay small, however long a producer makes them.
+/// Returns the first characters of a name: a page with hundreds of names must stay small even if a producer's names are
+/// long.
 pub(super) fn shorten_name(name: &str) -> &str {
     let end = name.char_indices().nth(NAME_CHARS_MAX);
     end.map_or(name, |(end, _)| &name[..end])
 }
 
-/// The heading of the text that is kept of a failed poll.
+/// Returns the heading of the stored text of a failed poll.
 pub(super) fn response_heading(is_of_converter: bool) -> &'static str {
     if is_of_converter { "The converter's standard error" } else { "First bytes" }
 }
 
-/// What a poll was doing in a phase.
+/// Describes the activity of a poll in a phase.
 pub(super) fn describe_phase(phase: FetchPhase) -> &'static str {
     match phase {
         FetchPhase::Dns => "looking up the host",
@@ -41,14 +42,14 @@ pub(super) fn describe_phase(phase: FetchPhase) -> &'static str {
     }
 }
 
-/// A delay as a board says it, with the class name that colors it.
+/// A delay in a board's words, with the class name of its color.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DelayText {
     pub(super) words: String,
     pub(super) tone: &'static str,
 }
 
-/// A delay in words. `status` is the departure's, `delay` in seconds and positive when late.
+/// Describes a delay. `status` is the departure's, `delay` in seconds and positive when late.
 pub(super) fn format_delay(status: &str, delay: Option<i64>) -> DelayText {
     let say = |words: &str, tone| DelayText { words: words.to_owned(), tone };
     match (status, delay) {
@@ -65,7 +66,7 @@ pub(super) fn format_delay(status: &str, delay: Option<i64>) -> DelayText {
     }
 }
 
-/// The same for a call that the trip has passed, with the last known delay. A timetable alone does not say when the trip was there.
+/// Describes a past call with its last known delay. A timetable alone does not say when the trip was there.
 pub(super) fn passed(status: &str, seconds: Option<i64>) -> DelayText {
     let last = format_delay(status, seconds);
     match last.tone {
@@ -76,7 +77,7 @@ pub(super) fn passed(status: &str, seconds: Option<i64>) -> DelayText {
     }
 }
 
-/// How long until a moment, as a board says it.
+/// Describes the time until a departure on a board.
 pub(super) fn format_due(seconds: i64) -> String {
     if seconds < -30 {
         return "left".to_owned();
@@ -92,7 +93,7 @@ pub(super) fn format_due(seconds: i64) -> String {
     }
 }
 
-/// How long ago, roughly.
+/// Describes an age roughly.
 pub(super) fn format_age(seconds: i64) -> String {
     match seconds {
         ..1 => "just now".to_owned(),
@@ -103,7 +104,7 @@ pub(super) fn format_age(seconds: i64) -> String {
     }
 }
 
-/// A span of time, as one would say it of a poll or a timeout.
+/// Describes a duration in words.
 pub(super) fn format_span(seconds: u64) -> String {
     match seconds {
         0 => "less than a second".to_owned(),
@@ -115,12 +116,12 @@ pub(super) fn format_span(seconds: u64) -> String {
     }
 }
 
-/// Hours and minutes at the place.
+/// Formats local hours and minutes.
 pub(super) fn format_clock(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_with(unix_seconds, timezone, "%H:%M")
 }
 
-/// Hours and minutes at the place, with the day before them where that is not the day of `now`, Unix seconds.
+/// Formats local hours and minutes, after the day if it is not the day of `now`, Unix seconds.
 pub(super) fn format_clock_or_day(unix_seconds: i64, now: i64, timezone: &TimeZone) -> String {
     let day = |at| format_with(at, timezone, "%Y-%m-%d");
     if day(unix_seconds) == day(now) {
@@ -130,39 +131,39 @@ pub(super) fn format_clock_or_day(unix_seconds: i64, now: i64, timezone: &TimeZo
     }
 }
 
-/// The day of a moment at the place, such as `8 Feb 2024`.
+/// Formats the local day of a time, such as `8 Feb 2024`.
 pub(super) fn day_at(at: UnixMillis, zone: &TimeZone) -> String {
     format_with(at.unix_seconds(), zone, "%-d %b %Y")
 }
 
-/// A date, such as `Mon 23 Nov 2026`.
+/// Formats a date, such as `Mon 23 Nov 2026`.
 pub(super) fn format_date(date: Date) -> String {
     date.strftime("%a %-d %b %Y").to_string()
 }
 
-/// Hours, minutes and seconds at the place.
+/// Formats local hours, minutes and seconds.
 pub(super) fn format_clock_seconds(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_with(unix_seconds, timezone, "%H:%M:%S")
 }
 
-/// Day and time at the place, with the zone's name: its abbreviation, or its offset where it has none.
+/// Formats local day and time, with the zone's abbreviation, or its offset if it has none.
 pub(super) fn format_moment(unix_seconds: i64, timezone: &TimeZone) -> String {
     let zone = zone_name(unix_seconds, timezone);
     format!("{} {zone}", format_local_moment(unix_seconds, timezone))
 }
 
-/// Day and time at the place, for pages that name the zone once.
+/// Formats local day and time, for pages that name the zone once.
 pub(super) fn format_local_moment(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_with(unix_seconds, timezone, "%-d %b %Y, %H:%M:%S")
 }
 
-/// Day, hours and minutes at the place, such as `23 Nov 07:30`.
+/// Formats local day, hours and minutes, such as `23 Nov 07:30`.
 pub(super) fn format_day_and_clock(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_with(unix_seconds, timezone, "%-d %b %H:%M")
 }
 
-/// The abbreviation of a zone at a moment, such as `CET`. Many zones have only a number such as `-11`, which becomes
-/// `UTC−11`.
+/// Returns the abbreviation of a zone at a time, such as `CET`. Many zones have only a number such as `-11`, which
+/// becomes `UTC−11`.
 fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
     let name = format_with(unix_seconds, timezone, "%Z");
     let offset = |sign: char| name.strip_prefix(sign);
@@ -173,24 +174,24 @@ fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
     }
 }
 
-/// The same, for people and machines.
+/// Renders a time with its zone, as text and as machine-readable attribute.
 pub(super) fn render_time(at: UnixMillis, zone: &TimeZone) -> Markup {
     let seconds = at.unix_seconds();
     html! { time datetime=(format_rfc3339(seconds, zone)) { (format_moment(seconds, zone)) } }
 }
 
-/// The same to the minute and without the zone, for a table that names it.
+/// Renders a time to the minute and without the zone, for a table that names it.
 pub(super) fn minute_at(at: UnixMillis, zone: &TimeZone) -> Markup {
     let seconds = at.unix_seconds();
     html! { time datetime=(format_rfc3339(seconds, zone)) { (format_with(seconds, zone, "%-d %b %Y, %H:%M")) } }
 }
 
-/// The zone that a network's times are told in: its timetable's, if it has one.
+/// Returns the zone of a network's displayed times: its timetable's, or UTC.
 pub(super) fn network_zone(network: &Network) -> TimeZone {
     network.timetable().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
 }
 
-/// A moment as machines read it.
+/// Formats a time in RFC 3339.
 pub(super) fn format_rfc3339(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_with(unix_seconds, timezone, "%Y-%m-%dT%H:%M:%S%:z")
 }
@@ -201,18 +202,18 @@ fn format_with(unix_seconds: i64, timezone: &TimeZone, format: &str) -> String {
         .unwrap_or_else(|_| "–".to_owned())
 }
 
-/// A number with thin spaces between thousands, so that it reads the same in every country.
+/// Formats a number with thin spaces between thousands, which reads the same in every country.
 pub(super) fn format_number(value: u64) -> String {
     format_grouped(value)
 }
 
-/// A number of at least zero with one decimal and thin spaces between thousands.
+/// Formats a non-negative number with one decimal and thin spaces between thousands.
 pub(super) fn decimal(value: f64) -> String {
     let tenths = (value * 10.0).round() as u64;
     format!("{}.{}", format_number(tenths / 10), tenths % 10)
 }
 
-/// A short time, as figures show it.
+/// Formats a short duration.
 pub(super) fn format_duration(seconds: f64) -> String {
     if seconds == 0.0 {
         "0 s".to_owned()
@@ -231,12 +232,12 @@ pub(super) fn format_duration(seconds: f64) -> String {
     }
 }
 
-/// A share of one in percent.
+/// Formats a share of one as percent.
 pub(super) fn format_percent(value: f64) -> String {
     format!("{} %", (value * 100.0).floor())
 }
 
-/// A number of bytes in words.
+/// Formats a number of bytes.
 pub(super) fn format_bytes(value: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
@@ -249,12 +250,12 @@ pub(super) fn format_bytes(value: u64) -> String {
     }
 }
 
-/// A code, such as `expired_calendar`, that is broken into lines behind its underscores.
+/// Renders a code such as `expired_calendar`, with line breaks allowed after its underscores.
 pub(super) fn render_code(code: &str) -> Markup {
     html! { @for part in code.split_inclusive('_') { (part) @if part.ends_with('_') { wbr; } } }
 }
 
-/// `1 feed`, `2 feeds`.
+/// Formats a count: `1 feed`, `2 feeds`.
 pub(super) fn format_count(value: u64, one: &str, many: &str) -> String {
     format!("{} {}", format_number(value), if value == 1 { one } else { many })
 }
@@ -269,7 +270,7 @@ pub(super) mod tests {
         assert_eq!(shorten_name(&"é".repeat(70_000)), "é".repeat(NAME_CHARS_MAX));
     }
 
-    /// The cases that the browser's words are tested with too.
+    /// Loads the cases that the tests of the browser's words use too.
     pub(in crate::pages) fn load_cases() -> serde_json::Value {
         serde_json::from_str(include_str!("../../../../web/tests/words.json"))
             .expect("the cases are JSON")

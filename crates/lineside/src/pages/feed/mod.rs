@@ -144,7 +144,7 @@ struct FeedView {
     found: Arc<FeedReports>,
     /// Reports of the operator's own validators on its schedule.
     others: Vec<ExternalComparison>,
-    /// Where its newest version is in the queue for validation.
+    /// The state of its newest version in the queue for validation.
     newer: Option<JobStatus>,
     ahead: Option<ReportPrerequisite>,
     /// True if the feed has alerts and no trips.

@@ -1,4 +1,4 @@
-//! What one button does with a feed, sent as a form and answered with the page that one goes on at.
+//! The actions of an admin on a feed: each is a submitted form, answered with a redirect.
 
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -16,10 +16,10 @@ use crate::pages::forms::read_form;
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::settings::{EditAction, EditError, EditOutcome, LiveSettings};
 
-/// The form's field that restores the values before an edit over those of later ones.
+/// The form's field that allows an undo to overwrite later edits.
 const OVERWRITE: &str = "overwrite";
 
-/// Something that needs no more than to be said.
+/// An action without parameters from a form.
 #[derive(Clone, Copy)]
 enum FeedAction {
     Poll,
@@ -117,13 +117,13 @@ async fn reply_to_action(app: &App, id: &str, act: FeedAction, request: Request)
     }
 }
 
-/// Leads to a page that says what was done.
+/// Redirects to a page that reports the completed action.
 pub(super) fn redirect_to(address: &str) -> Response {
     let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     (no_store, Redirect::to(address)).into_response()
 }
 
-/// Asks whether a feed is really to go.
+/// Renders the confirmation page for removing a feed.
 pub(super) async fn confirm_removal(
     State(app): State<App>,
     _: RequireAdmin,
@@ -150,7 +150,7 @@ fn confirmation_page(title: &str, main: &Markup) -> Response {
     mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(main)))
 }
 
-/// Shows what restoring the values before an edit would change, with the button that does it.
+/// Renders the effect of restoring the values before an edit, with a button to do it.
 pub(super) async fn confirm_restore(
     State(app): State<App>,
     _: RequireAdmin,
@@ -218,7 +218,7 @@ fn render_question(id: &FeedId, in_file: bool) -> Markup {
     }
 }
 
-/// The form of one button: where it is sent, and what it says.
+/// Renders the form of one button: its target and its label.
 pub(super) fn render_button(id: &str, act: &str, word: &str, next: Option<&str>) -> Markup {
     html! {
         form.ops-act method="post" action=(format!("/ops/feeds/{id}/{act}")) data-act=(act) {

@@ -1,4 +1,4 @@
-//! Who may change something from a page, and what a page says to who may not.
+//! The authorization of admins on pages, and the error pages for other users.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -12,7 +12,8 @@ use crate::http::Refusal;
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::pages::{OPS, login};
 
-/// An admin asks. Who is none is led to the login and back; what a page of another origin sends is refused.
+/// An extractor for requests of admins. Other users are redirected to the login and back; forms from another origin are
+/// rejected.
 #[derive(Debug)]
 pub(super) struct RequireAdmin;
 
@@ -30,7 +31,7 @@ impl FromRequestParts<App> for RequireAdmin {
     }
 }
 
-/// Where one goes on after the login: where one was, or at the page that the form which was sent stands on.
+/// Returns the address after the login: the requested page, or the page of the submitted form.
 fn return_address(method: &Method, uri: &Uri) -> Uri {
     if method.is_safe() {
         return uri.clone();
@@ -39,10 +40,10 @@ fn return_address(method: &Method, uri: &Uri) -> Uri {
     page.join("/").parse().unwrap_or_else(|_| Uri::from_static(OPS))
 }
 
-/// The parts of `/ops/feeds/{feed}`, the empty one before the first slash among them.
+/// Segments of `/ops/feeds/{feed}`, including the empty one before the first slash.
 const PAGE_SEGMENTS: usize = 4;
 
-/// A refusal in words, with the status and headers that a program gets.
+/// Renders an error as a page, with the status and headers that API clients get.
 pub(super) fn refusal_page(refusal: Refusal, back: &str) -> Response {
     let words = refusal.message();
     let (told, _) = refusal.into_response().into_parts();

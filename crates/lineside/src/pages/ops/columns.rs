@@ -1,4 +1,4 @@
-//! The columns of the table: what each shows, and what it is ordered by. `web/plain/ops.js` says the same.
+//! The columns of the table: their contents and their sort order. `web/plain/ops.js` does the same.
 
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
@@ -32,7 +32,7 @@ impl FeedColumn {
         Self::Subscribers,
     ];
 
-    /// All but name and state.
+    /// All columns but name and state.
     pub(super) const FIGURES: [Self; 7] = [
         Self::Report,
         Self::Lag,
@@ -47,7 +47,7 @@ impl FeedColumn {
         Self::FIGURES.contains(&self)
     }
 
-    /// In the address.
+    /// Returns the column's name in addresses.
     pub(super) fn address_word(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -66,7 +66,7 @@ impl FeedColumn {
         Self::ALL.into_iter().find(|column| column.address_word() == word)
     }
 
-    /// At its head.
+    /// Returns the column's heading.
     pub(super) fn column_title(self) -> &'static str {
         match self {
             Self::Name => "Feed",
@@ -81,7 +81,7 @@ impl FeedColumn {
         }
     }
 
-    /// In a sentence.
+    /// Returns the column's description.
     pub(super) fn column_meaning(self) -> &'static str {
         match self {
             Self::Name => "By name",
@@ -96,7 +96,7 @@ impl FeedColumn {
         }
     }
 
-    /// What the cell shows.
+    /// Returns the text of a cell.
     pub(super) fn cell_text(self, feed: &FeedOverview, now: UnixMillis) -> String {
         let nothing = || "–".to_owned();
         match self {
@@ -127,10 +127,10 @@ impl FeedColumn {
         }
     }
 
-    /// What rows are ordered by: the greater, the more there is to look at.
+    /// Returns the sort key: the greater, the more attention the feed needs.
     pub(super) fn sort_weight(self, feed: &FeedOverview, now: UnixMillis) -> f64 {
         match self {
-            // Names are texts, and compared as such.
+            // Names are sorted as text.
             Self::Name => 0.0,
             Self::State => state_severity(feed.state),
             Self::Report => match &feed.report {
@@ -149,10 +149,10 @@ impl FeedColumn {
     }
 }
 
-/// Warnings that weigh as much as an error: more than any report has.
+/// The number of warnings that weigh as much as an error: more than any report has.
 const ERROR_WARNINGS: f64 = 1e9;
 
-/// How much is wrong with a feed in this state.
+/// Returns the severity of a state.
 fn state_severity(state: FeedState) -> f64 {
     match state {
         FeedState::Ok => 0.0,
@@ -166,14 +166,14 @@ fn state_severity(state: FeedState) -> f64 {
     }
 }
 
-/// All states, the worst first.
+/// Returns all states, the worst first.
 pub(super) fn states_worst_first() -> Vec<FeedState> {
     let mut states = FeedState::ALL.to_vec();
     states.sort_by(|a, b| state_severity(*b).total_cmp(&state_severity(*a)));
     states
 }
 
-/// How old the data are, in seconds: by their own time, else by when they came.
+/// Returns the age of the data in seconds: by their own time, or by their fetch.
 pub(super) fn data_lag(feed: &FeedOverview, now: UnixMillis) -> Option<i64> {
     feed.data_time.or(feed.last_success).map(|at| (now.0 - at.0) / 1_000)
 }

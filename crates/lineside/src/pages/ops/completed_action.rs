@@ -1,4 +1,4 @@
-//! What was done, in words: from the page that did it to the one that says it, a word in the address.
+//! The notice about a completed action: the redirect names the action in the address, and the next page shows it.
 
 use lineside_ingest::FeedId;
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use url::Url;
 use crate::http::QueryParameters;
 use crate::pages::login;
 
-/// Something that an admin has done with a feed.
+/// An action that an admin has completed on a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompletedAction {
     Poll,
@@ -21,7 +21,7 @@ pub(super) enum CompletedAction {
     Undo,
 }
 
-/// What stands for the feed's id in a sentence.
+/// The placeholder of the feed's id in a sentence.
 const ID: &str = "{}";
 
 impl CompletedAction {
@@ -35,10 +35,10 @@ impl CompletedAction {
         Self::Revert,
         Self::Undo,
     ];
-    /// What is done from the list, without leaving it.
+    /// Actions from the list that stay on the list.
     const IN_THE_LIST: [Self; 3] = [Self::Poll, Self::Pause, Self::Resume];
 
-    /// In an address.
+    /// Returns the action's name in addresses.
     fn address_word(self) -> &'static str {
         match self {
             Self::Poll => "poll",
@@ -65,16 +65,17 @@ impl CompletedAction {
         }
     }
 
-    /// The sentences of what is done from the list, for the page's script.
+    /// Returns the sentences for the actions of the list, for the page's script.
     pub(super) fn list_sentences() -> Map<String, Value> {
         let said = |done: Self| (done.address_word().to_owned(), Value::from(done.notice_text()));
         Self::IN_THE_LIST.into_iter().map(said).collect()
     }
 
-    /// The address that goes on at `next`, an address of this server, and says what was done.
+    /// Returns the address `next` with the parameters that make the page show the notice. `next` is an address of this
+    /// server.
     pub(super) fn notice_address(self, next: &str, id: &FeedId) -> String {
         let base = Url::parse("http://lineside.invalid/").expect("a constant that is a URL");
-        // What is no address of ours is the login's to find out.
+        // `sanitize_next` replaces addresses of other servers.
         let Ok(mut url) = base.join(&login::sanitize_next(Some(next))) else {
             return next.to_owned();
         };
@@ -87,7 +88,7 @@ impl CompletedAction {
     }
 }
 
-/// Where the page says what was done: by its address, and by its script.
+/// Renders the notice from the address; the page's script fills it too.
 pub(super) fn render_notice(parameters: &QueryParameters) -> Markup {
     let word = parameters.find_value("done");
     let done = CompletedAction::ALL.into_iter().find(|done| Some(done.address_word()) == word);

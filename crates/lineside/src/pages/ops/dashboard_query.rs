@@ -1,4 +1,4 @@
-//! What `/ops` is asked for, as it stands in the address.
+//! The query parameters of `/ops`.
 
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
@@ -8,19 +8,19 @@ use super::range::TileRange;
 use crate::http::QueryParameters;
 use crate::ops::{DashboardSnapshot, FeedOverview};
 
-/// The most characters that are looked for.
+/// The most characters of the search words.
 const WORDS_CHARS_MAX: usize = 100;
 
-/// Anything that makes no sense counts as not said.
+/// The query of the dashboard. Invalid values are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DashboardQuery {
     pub(super) words: String,
     pub(super) state: Option<FeedState>,
-    /// The column, and whether the greatest stands first. Without one trouble stands first.
+    /// The column, and true for descending. By default feeds in trouble are first.
     pub(super) sort: Option<(FeedColumn, bool)>,
     /// The page of the list, from 1.
     pub(super) page: usize,
-    /// How far back the tiles go.
+    /// The time range of the tiles.
     pub(super) range: TileRange,
     /// The feed whose row is opened.
     pub(super) open: Option<String>,
@@ -49,20 +49,20 @@ impl DashboardQuery {
         }
     }
 
-    /// The order as it stands in the address: `lag`, or `-lag` for the greatest first.
+    /// Returns the sort parameter: `lag` for ascending, `-lag` for descending.
     pub(super) fn sort_word(&self) -> Option<String> {
         let (column, is_down) = self.sort?;
         Some(format!("{}{}", if is_down { "-" } else { "" }, column.address_word()))
     }
 
-    /// Whether the list is in a column's order, and then whether the greatest stands first.
+    /// Returns `Some` if the list is sorted by this column: true for descending.
     pub(super) fn is_sorted_by(&self, column: FeedColumn) -> Option<bool> {
         let (sorted, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
         (sorted == column).then_some(is_down)
     }
 
-    /// The address of the list in a column's order; of one in that order already, in the other direction. Figures begin
-    /// with the greatest.
+    /// Returns the address of the list sorted by a column; if it already is, in the opposite direction. Numbers are
+    /// first sorted descending.
     pub(super) fn sort_address(&self, column: FeedColumn) -> String {
         let usual = column.is_numeric() || column == FeedColumn::State;
         let is_down = self.is_sorted_by(column).map_or(usual, |is_down| !is_down);
@@ -70,28 +70,28 @@ impl DashboardQuery {
         Self { sort, page: 1, ..self.clone() }.list_address()
     }
 
-    /// The address of the list with this row opened, or closed again.
+    /// Returns the address of the list with this row opened, or closed if it is open.
     pub(super) fn row_address(&self, feed: &str, is_open: bool) -> String {
         let open = (!is_open).then(|| feed.to_owned());
         format!("{}#feed-{feed}", Self { open, ..self.clone() }.list_address())
     }
 
-    /// The same with another page of the list.
+    /// Returns the query for another page of the list.
     pub(super) fn with_page(&self, page: usize) -> Self {
         Self { page, open: None, ..self.clone() }
     }
 
-    /// The same with another range of the tiles.
+    /// Returns the query for another range of the tiles.
     pub(super) fn with_range(&self, range: TileRange) -> Self {
         Self { range, ..self.clone() }
     }
 
-    /// The feeds in this state alone.
+    /// Returns the query for the feeds in this state.
     pub(super) fn with_state(&self, state: FeedState) -> Self {
         Self { state: Some(state), page: 1, open: None, ..self.clone() }
     }
 
-    /// The address of the list as it is.
+    /// Returns the address of the list for this query.
     pub(super) fn list_address(&self) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let said = [
@@ -116,7 +116,7 @@ impl DashboardQuery {
         }
     }
 
-    /// The feeds asked for, in the order asked for.
+    /// Returns the matching feeds, sorted.
     pub(super) fn select_feeds<'a>(
         &self,
         board: &'a DashboardSnapshot,
@@ -147,7 +147,7 @@ impl DashboardQuery {
     }
 }
 
-/// The order unless another one is asked for: feeds in trouble first.
+/// The default order: feeds in trouble first.
 const TROUBLE_FIRST: (FeedColumn, bool) = (FeedColumn::State, true);
 
 fn parse_sort(text: &str) -> Option<(FeedColumn, bool)> {

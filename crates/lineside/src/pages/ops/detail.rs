@@ -1,4 +1,4 @@
-//! The details below a feed's row: its state and counters, and how long its fetches took.
+//! The details below a feed's row: its state and counters, and the durations of its fetches.
 
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
@@ -95,7 +95,7 @@ fn render_histogram(feed: &FeedOverview) -> Markup {
     }
 }
 
-/// Where the bar of this number ends.
+/// Describes the upper bound of a histogram bar.
 fn describe_bar_limit(bar: usize) -> String {
     match FETCH_BOUNDS_MS.get(bar) {
         Some(bound) => format!("≤ {}", words::format_duration(*bound as f64 / 1_000.0)),

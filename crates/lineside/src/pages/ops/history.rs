@@ -1,4 +1,4 @@
-//! The history of changes to feeds: who changed what and when, with an undo for each.
+//! The history of changes to feeds: author, change and time of each, with an undo.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,7 +19,7 @@ use crate::pages::OPS;
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::settings::LiveSettings;
 
-/// The history of all feeds.
+/// The address of the history of all feeds.
 pub(super) const ADDRESS: &str = "/ops/history";
 
 pub(super) async fn get_history(
@@ -59,7 +59,7 @@ pub(super) async fn get_history(
     mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
 }
 
-/// Edits, newest first; `next` is the page after an undo.
+/// Renders edits, newest first; `next` is the page after an undo.
 pub(super) fn render_list(app: &App, edits: &[NumberedEdit], of_all: bool, next: &str) -> Markup {
     if edits.is_empty() {
         return html! { p.card-body.soft { "No changes yet." } };
@@ -128,7 +128,7 @@ fn render_row(
     }
 }
 
-/// Why an edit cannot be undone by itself.
+/// Explains why an edit cannot be undone alone.
 fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup {
     let undone_by = edits.iter().find(|(_, edit)| edit.undoes == Some(n)).map(|(by, _)| *by);
     html! {
@@ -152,7 +152,7 @@ fn describe_edit(word: &str) -> &str {
     }
 }
 
-/// Keys with their old and new values; `nothing` stands for no value.
+/// Renders keys with their old and new values; `nothing` is the text for no value.
 pub(super) fn render_changes(changed: &[KeyDifference], nothing: &str) -> Markup {
     html! {
         @if changed.is_empty() { span.soft.no-change { "–" } } @else {

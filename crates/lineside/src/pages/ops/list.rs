@@ -1,4 +1,4 @@
-//! The list of feeds: one compact row each, in pages, those in trouble first.
+//! The list of feeds: one compact row each, in pages, feeds in trouble first.
 
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
@@ -89,7 +89,7 @@ pub(super) fn render_table(
     }
 }
 
-/// Links to the pages around this one; the page's script keeps them.
+/// Renders links to the previous and next page; the page's script updates them.
 fn render_pager(query: &DashboardQuery, page: usize, pages: usize) -> Markup {
     let (previous, next) = (page.saturating_sub(1).max(1), (page + 1).min(pages));
     html! {
@@ -101,7 +101,7 @@ fn render_pager(query: &DashboardQuery, page: usize, pages: usize) -> Markup {
     }
 }
 
-/// Which feeds are shown, of how many.
+/// Describes which of the found feeds are shown.
 fn describe_found(found: usize, all: usize, first: usize) -> String {
     let all_words = words::format_count(all as u64, "feed", "feeds");
     let number = |n: usize| words::format_number(n as u64);
@@ -116,7 +116,7 @@ fn describe_found(found: usize, all: usize, first: usize) -> String {
     }
 }
 
-/// A column's head: a link to the same list in its order.
+/// Renders a column's heading: a link that sorts the list by it.
 fn render_heading(column: FeedColumn, query: &DashboardQuery) -> Markup {
     let order = match query.is_sorted_by(column) {
         Some(true) => "descending",
@@ -165,7 +165,7 @@ fn render_row(
     }
 }
 
-/// What an admin can do with a feed from its row.
+/// Renders an admin's buttons in a feed's row.
 fn render_actions(id: &str, is_paused: bool, next: Option<&str>) -> Markup {
     html! {
         div.ops-acts {
@@ -177,7 +177,7 @@ fn render_actions(id: &str, is_paused: bool, next: Option<&str>) -> Markup {
     }
 }
 
-/// A row for the page's script to fill.
+/// Renders an empty row as a template for the page's script.
 pub(super) fn render_empty_row(is_admin: bool) -> Markup {
     html! {
         tr role="row" {

@@ -1,11 +1,11 @@
 //! `/ops`: the state of every feed and of the server.
 //!
 //! The page is complete without scripts: search, filter, order, page, range and the open row are in the address. With
-//! scripts `web/plain/ops.js` keeps it up to date from the channels `ops/feeds` and `ops/node`. The details of a row and the
-//! tiles over longer ranges are rendered here only.
+//! scripts, `web/plain/ops.js` updates it from the channels `ops/feeds` and `ops/node`. The details of a row and the
+//! tiles over longer ranges are rendered by the server only.
 //!
-//! Admins change feeds from here: `acts` has the buttons, `settings` the form of a feed, `history` the undo. Each is a form
-//! that works without scripts.
+//! Admins change feeds here: `actions` has the buttons, `settings` the form of a feed, `history` the undo. Each is a
+//! form that works without scripts.
 
 mod actions;
 mod admins;
@@ -42,9 +42,9 @@ use crate::app::App;
 use crate::http::{QueryParameters, Refusal};
 use crate::ops::{DashboardSnapshot, FEEDS, NODE};
 
-/// The tiles of the server over a range, for the page's script.
+/// The address of the tiles over a range, for the page's script.
 const TILES: &str = "/ops/tiles";
-/// Atom of all incidents.
+/// The Atom feed of all incidents.
 const INCIDENTS_ATOM: &str = "/incidents.atom";
 
 async fn get_dashboard(
@@ -93,7 +93,7 @@ async fn get_dashboard(
     mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
 }
 
-/// The tiles of the server, with a choice of how far back they go.
+/// Renders the tiles of the server, with links to their ranges.
 fn render_server(app: &App, board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     html! {
         section.server aria-labelledby="server-title" {
@@ -107,7 +107,7 @@ fn render_server(app: &App, board: &DashboardSnapshot, query: &DashboardQuery) -
     }
 }
 
-/// The tiles alone, for the page's script.
+/// Returns the tiles alone, for the page's script.
 async fn get_tiles(
     State(app): State<App>,
     by: Option<AdminCredential>,
@@ -121,7 +121,7 @@ async fn get_tiles(
     Ok(mark_volatile(Html(tiles.into_string()).into_response()))
 }
 
-/// The dashboard and what is done from it.
+/// Returns the routes of the dashboard and its actions.
 pub(super) fn router() -> Router<App> {
     Router::new()
         .route(OPS, get(get_dashboard))
@@ -138,7 +138,7 @@ pub(super) fn router() -> Router<App> {
         )
 }
 
-/// What a feed's row opens to, for the page's script.
+/// Returns the details of a feed's row, for the page's script.
 async fn get_row_details(
     State(app): State<App>,
     by: Option<AdminCredential>,
@@ -158,13 +158,13 @@ fn may_view(app: &App, by: Option<AdminCredential>) -> bool {
     by.is_some() || app.config().admin.public_ops
 }
 
-/// A moment without its zone: the page says once that its times are in UTC.
+/// Renders a time without its zone: the page says once that its times are in UTC.
 fn render_utc(at: UnixMillis) -> Markup {
     let text = words::format_rfc3339(at.unix_seconds(), &TimeZone::UTC);
     html! { time datetime=(text) { (words::format_local_moment(at.unix_seconds(), &TimeZone::UTC)) } }
 }
 
-/// A reply that is another one in a second, and for another reader.
+/// Marks a response that changes every second and depends on the user as not cacheable.
 fn mark_volatile(mut response: Response) -> Response {
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, no_store);
@@ -197,7 +197,7 @@ fn render_head(
     }
 }
 
-/// How many feeds are in each state, the worst first; each leads to those feeds.
+/// Renders the number of feeds in each state, the worst first, with links to these feeds.
 fn render_tally(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     let mut counts: BTreeMap<FeedState, u64> = BTreeMap::new();
     for row in &board.feeds {
@@ -216,7 +216,7 @@ fn render_tally(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     }
 }
 
-/// What an admin does that is not about one feed.
+/// Renders the admin's actions that are not about one feed.
 fn render_admin_bar() -> Markup {
     html! {
         div.ops-bar {

@@ -1,4 +1,4 @@
-//! The tiles of the server itself: each gauge as it is now, and its course over a range of time.
+//! The tiles of the server itself: the current value of each gauge, and its plot over a range of time.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -20,7 +20,7 @@ const HEIGHT: f64 = 30.0;
 const LATENCY_HIGH: f64 = 1.0;
 /// Queued connections from which the server counts as overloaded.
 const QUEUE_HIGH: f64 = 10.0;
-/// A threshold is drawn if it is at most so many times the greatest value.
+/// A threshold is drawn if it is at most this multiple of the greatest value.
 const THRESHOLD_DRAWN: f64 = 2.0;
 
 /// A gauge of the node, in the order of `NodeSample::gauge_values`; `web/plain/ops.js` uses the same names.
@@ -28,7 +28,7 @@ struct NodeGauge {
     name: &'static str,
     title: &'static str,
     words: fn(f64) -> String,
-    /// What values from it on mean; the value itself is [`gauge_threshold`].
+    /// The meaning of values above the threshold; its value is [`gauge_threshold`].
     threshold_words: Option<&'static str>,
 }
 
@@ -60,7 +60,7 @@ const ALL: [NodeGauge; GAUGES] = [
     },
 ];
 
-/// The value from which a gauge is shown as too high.
+/// Returns the value from which a gauge is shown as too high.
 fn gauge_threshold(app: &App, name: &str) -> Option<f64> {
     match name {
         "connections" => Some(app.max_connections() as f64),
@@ -87,10 +87,10 @@ fn format_cores(value: f64) -> String {
     if value < 1.0 { words::format_percent(value) } else { format!("{value:.1} cores") }
 }
 
-/// A value of a gauge over a range: when, the mean, and the greatest.
+/// A value of a gauge over a range: the time, the mean, and the maximum.
 type Point = (UnixMillis, f64, f64);
 
-/// The values of all gauges over a range.
+/// Returns the values of all gauges over a range.
 fn gauge_points(app: &App, board: &DashboardSnapshot, range: TileRange) -> [Vec<Point>; GAUGES] {
     let mut points: [Vec<Point>; GAUGES] = Default::default();
     let Some((length_ms, step)) = range.minutes_and_step().map(|(n, step)| (n * 60_000, step))
@@ -112,7 +112,7 @@ fn gauge_points(app: &App, board: &DashboardSnapshot, range: TileRange) -> [Vec<
     points
 }
 
-/// The tiles over a range of time.
+/// Renders the tiles over a range of time.
 pub(super) fn render_tiles(app: &App, board: &DashboardSnapshot, range: TileRange) -> Markup {
     let points = gauge_points(app, board, range);
     let last = board
@@ -167,7 +167,7 @@ fn render_tile(
     }
 }
 
-/// A line through all values, with time from left to right; the top is the greatest value.
+/// Returns a line through all values, with time from left to right; the top is the greatest value.
 fn polyline_points(
     values: &[(UnixMillis, f64)],
     now: UnixMillis,
@@ -183,7 +183,7 @@ fn polyline_points(
     values.iter().map(point).collect::<Vec<_>>().join(" ")
 }
 
-/// Since when there are values, where a range reaches further back.
+/// Describes the beginning of the records, if a range reaches further back.
 pub(super) fn recorded_since(app: &App, now: UnixMillis, range: TileRange) -> Option<String> {
     let since = app.ops_dashboard().read_history(crate::ops::LoadHistory::oldest_time)?;
     let is_short = now.0 - since.0 < range.length_ms() && range.minutes_and_step().is_some();

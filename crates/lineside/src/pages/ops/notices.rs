@@ -12,12 +12,12 @@ use crate::config::{AlertConfig, AlertTarget, format_duration};
 use crate::http::read_archive;
 use crate::pages::{availability, states, words};
 
-/// Incidents on the page, the newest.
+/// The most recent incidents on the page.
 const INCIDENTS_MAX: usize = 10;
-/// How far back they go.
+/// The time span of the incidents.
 const SPAN: Duration = Duration::from_secs(7 * 86_400);
 
-/// Incidents of all feeds with the name of each feed, newest first; none if they cannot be read.
+/// Returns the incidents of all feeds with the name of each feed, newest first; `None` if they cannot be read.
 pub(super) async fn read_recent_incidents(
     app: &App,
 ) -> Option<Vec<(FeedId, String, FeedIncident)>> {
@@ -67,7 +67,7 @@ fn render_row(id: &FeedId, name: &str, incident: &FeedIncident) -> Markup {
     }
 }
 
-/// The `[[alert]]` tables in force. Addresses are shown to admins only, and of a webhook only its host.
+/// Renders the configured `[[alert]]` tables. Addresses are shown to admins only, and only the host of a webhook.
 pub(super) fn render_alert_rules(app: &App, is_admin: bool) -> Markup {
     let config = app.config();
     html! {

@@ -1,4 +1,4 @@
-//! A CPU profile of the server, recorded at the push of a button and shown as a page of the site.
+//! A CPU profile of the server, recorded with a button and shown as a page of the site.
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -13,12 +13,12 @@ use crate::pages::OPS;
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::profile;
 
-/// The address that records.
+/// The address that records a profile.
 pub(super) const ADDRESS: &str = "/ops/profile";
-/// How long it may take, in seconds.
+/// The offered durations, in seconds.
 const LENGTHS: [u64; 2] = [10, 30];
 
-/// Records, and answers with the flame graph, or in words why there is none.
+/// Records a profile, and returns the flame graph or an error page.
 pub(super) async fn record_profile(
     State(app): State<App>,
     _: RequireAdmin,
@@ -43,7 +43,7 @@ pub(super) async fn record_profile(
     response
 }
 
-/// The button, and whether somebody has pressed it already.
+/// Renders the button, or a note that a profile is being recorded.
 pub(super) fn render_button() -> Markup {
     html! {
         form.act-line #profile action=(ADDRESS) {

@@ -1,4 +1,4 @@
-//! How far back the tiles of the server go.
+//! The time range of the server's tiles.
 
 use jiff::tz::TimeZone;
 use lineside_sync::UnixMillis;
@@ -7,7 +7,6 @@ use maud::{Markup, html};
 use super::dashboard_query::DashboardQuery;
 use crate::pages::words;
 
-/// Steps of a plot, about.
 const MINUTE_MS: i64 = 60_000;
 
 /// A range of time until now.
@@ -24,7 +23,7 @@ pub(super) enum TileRange {
 impl TileRange {
     const ALL: [Self; 4] = [Self::Live, Self::Hour, Self::Day, Self::Week];
 
-    /// In the address.
+    /// Returns the range's name in addresses.
     pub(super) fn address_word(self) -> &'static str {
         match self {
             Self::Live => "5m",
@@ -47,7 +46,7 @@ impl TileRange {
         }
     }
 
-    /// Its length and the step between two of its values, in minutes; none for the live one.
+    /// Returns its length and the step between two values, in minutes; `None` for the live range.
     pub(super) fn minutes_and_step(self) -> Option<(i64, i64)> {
         match self {
             Self::Live => None,
@@ -61,7 +60,7 @@ impl TileRange {
         self.minutes_and_step().map_or(5 * MINUTE_MS, |(minutes, _)| minutes * MINUTE_MS)
     }
 
-    /// The moment at which it begins, as an axis names it.
+    /// Describes the beginning of the range for an axis.
     pub(super) fn describe_start(self, now: UnixMillis) -> String {
         let start = UnixMillis(now.0 - self.length_ms()).unix_seconds();
         match self {
@@ -72,7 +71,7 @@ impl TileRange {
     }
 }
 
-/// Links to the ranges.
+/// Renders links to the ranges.
 pub(super) fn render_links(query: &DashboardQuery) -> Markup {
     html! {
         nav.ranges aria-label="Range of the tiles" {

@@ -1,4 +1,4 @@
-//! A report as it reads: what it comes to, what has changed, then the findings by what is to be done.
+//! The text of a report: its summary, its changes, then the findings by severity.
 
 use jiff::tz::TimeZone;
 use lineside_validate::Severity;
@@ -20,7 +20,7 @@ use crate::reports::{
 
 /// Examples of one kind of finding on the page of a feed.
 pub(super) const FEW: usize = 5;
-/// Digits of a version that are shown: enough to tell one from another.
+/// Displayed digits of a version: enough to distinguish versions.
 pub(super) const DIGITS: usize = 12;
 
 /// Kinds of findings on the page of a feed that are shown at once; the others are behind a line with their number.
@@ -33,8 +33,8 @@ const GROUPS: [(Severity, &str, &str); 3] = [
     (Severity::Info, "Infos", "For information; nothing has to be fixed."),
 ];
 
-/// The section on a feed's page, with the reports of other validators. `newer` is where a newer version is in the queue, if there
-/// is one, and `around` where stops or stations of its network are, for a report that does not say it.
+/// Renders the section on a feed's page, with the reports of other validators. `newer` is the queue state of a newer
+/// version, and `around` are stops or stations of its network, for a report without locations of its own.
 pub(in crate::pages) fn render_card(
     report: &ValidationReport,
     others: &[ExternalComparison],
@@ -44,7 +44,7 @@ pub(in crate::pages) fn render_card(
 ) -> Markup {
     let brief = ReportSummary::from_report(report);
     let note = super::describe_brief(&brief);
-    // A report with nothing to read is closed: its heading says so.
+    // A report without findings is folded: its heading says so.
     let is_clean = report.findings.is_empty() && report.faults.is_empty() && brief.is_exhaustive();
     let is_open = !is_clean || !others.is_empty() || newer.is_some();
     let content = html! {
@@ -60,7 +60,7 @@ pub(in crate::pages) fn render_card(
     html! { div.report { (render_fold(&id, report_title(report), &html! { (note) }, is_open, &content)) } }
 }
 
-/// The whole of it, on a page of its own.
+/// Renders the complete report, for its own page.
 pub(super) fn render_whole(
     report: &ValidationReport,
     others: &[ExternalComparison],
@@ -78,21 +78,21 @@ pub(super) fn render_whole(
     }
 }
 
-/// What was found in a file of a visitor's, which is no feed's.
+/// Renders the findings in an uploaded file.
 pub(in crate::pages) fn render_upload(report: &ValidationReport) -> Markup {
     html! {
         section.card.report aria-labelledby="report-title" {
             div.card-head { h2 #report-title { "Findings" } }
             div.card-body.report-sum { p { strong { (describe_totals(report)) } } (render_unread(report)) }
-            // Before what was found: that nothing was may be no good news.
+            // Faults come before the findings, because with faults the lack of findings may mean nothing.
             @if !report.faults.is_empty() { (render_faults(report)) }
-            // The server has no zone of its own, and a visitor's file may have none.
+            // The server has no time zone of its own, and an uploaded file may have none.
             (render_groups(report, (&[], usize::MAX), &TimeZone::UTC))
         }
     }
 }
 
-/// The points around the findings, for a report without an outline of its own, and how many examples of each kind are shown.
+/// The points around the findings, for a report without an outline of its own, and the number of examples of each kind.
 type Extent<'a> = (&'a [Point], usize);
 
 fn render_groups(
@@ -114,7 +114,7 @@ fn render_groups(
     }
 }
 
-/// Some of the findings by severity; they are sorted by it.
+/// Renders some of the findings by severity; they are sorted by it.
 fn render_some_groups(
     report: &ValidationReport,
     findings: &[ReportFinding],
@@ -170,7 +170,7 @@ fn describe_totals(report: &ValidationReport) -> String {
     describe_counts(report.findings.is_empty(), |severity| report.count_findings(severity))
 }
 
-/// Errors, warnings and infos in a sentence.
+/// Describes errors, warnings and infos in a sentence.
 pub(super) fn describe_counts(is_nothing: bool, count: impl Fn(Severity) -> u64) -> String {
     if is_nothing {
         return "No findings.".to_owned();
@@ -196,7 +196,7 @@ fn render_outcome(report: &ValidationReport) -> Markup {
     }
 }
 
-/// The files of a schedule that rules could not see, so that more may be found once they are fixed.
+/// Renders the files of a schedule that rules could not read, so that more findings may appear once they are fixed.
 fn render_unread(report: &ValidationReport) -> Markup {
     html! {
         @if !report.unread.is_empty() {
@@ -249,7 +249,7 @@ fn render_finding(
     }
 }
 
-/// The offending rows as they are in the file.
+/// Renders the offending rows as they are in the file.
 fn render_raw_rows(report: &ValidationReport, finding: &ReportFinding) -> Markup {
     let rows: Vec<_> = report.rows.iter().filter(|row| row.code == finding.code).collect();
     html! {
@@ -264,7 +264,7 @@ fn render_raw_rows(report: &ValidationReport, finding: &ReportFinding) -> Markup
     }
 }
 
-/// The first sentence of what is wrong.
+/// Returns the first sentence of a description.
 fn first_sentence(text: &str) -> &str {
     let end = text.find(". ").map_or(text.len(), |at| at + 1);
     text.get(..end).unwrap_or(text)

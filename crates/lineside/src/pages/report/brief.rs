@@ -1,9 +1,9 @@
-//! What a report comes to, in a few words: the same wherever reports are listed.
+//! The summary of a report in a few words, for all lists of reports.
 
 use super::super::words;
 use crate::reports::ReportSummary;
 
-/// Errors and warnings, unless there is something else to say. `web/plain/words.js` says the same.
+/// Describes the errors and warnings, or the status if there are no counts. `web/plain/words.js` does the same.
 pub(in crate::pages) fn describe_brief(brief: &ReportSummary) -> String {
     let counts = format!(
         "{}, {}",
@@ -13,7 +13,7 @@ pub(in crate::pages) fn describe_brief(brief: &ReportSummary) -> String {
     counts_or_status(brief, counts)
 }
 
-/// The same with bare figures, for a column of them.
+/// Formats the counts as bare numbers, for a column.
 pub(in crate::pages) fn format_figures(brief: &ReportSummary) -> String {
     let figures = format!(
         "{} · {}",
@@ -23,7 +23,7 @@ pub(in crate::pages) fn format_figures(brief: &ReportSummary) -> String {
     counts_or_status(brief, figures)
 }
 
-/// These counts, unless there is something else to say.
+/// Returns the counts, or the status if they are incomplete or missing.
 fn counts_or_status(brief: &ReportSummary, counts: String) -> String {
     match brief.errors + brief.warnings {
         _ if !brief.is_conclusive() => "incomplete".to_owned(),

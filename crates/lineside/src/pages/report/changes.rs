@@ -1,4 +1,4 @@
-//! What is different from the report before, in words.
+//! The differences from the previous report.
 
 use lineside_validate::Severity;
 use maud::{Markup, html};
@@ -7,10 +7,10 @@ use super::super::words;
 use super::body::severity_name;
 use crate::reports::{ChangedCode, ValidationReport};
 
-/// Codes that are told; the rest is in the JSON.
+/// Codes that are shown; the rest is in the JSON.
 const SHOWN: usize = 20;
 
-/// What is new, gone, more and less.
+/// Renders new, removed, increased and decreased codes.
 pub(super) fn render_changes(report: &ValidationReport) -> Markup {
     let Some(changes) = &report.changes else {
         return html! { p.card-body.soft.small { "This is the first version, so there is nothing to compare it with." } };
@@ -44,7 +44,7 @@ fn render_row(changed: &ChangedCode) -> Markup {
     }
 }
 
-/// A code that is new, though it may have been there in rows that the check before could not read.
+/// Renders a new code that may have been in rows that the previous check could not read.
 fn render_unsure_row(changed: &ChangedCode) -> Markup {
     html! {
         li data-course="worse" {
@@ -64,7 +64,7 @@ fn describe_course(changed: &ChangedCode) -> String {
     }
 }
 
-/// The severity's sign and word.
+/// Renders the severity's icon and name.
 pub(super) fn render_sign(severity: Severity) -> Markup {
     let name = severity_name(severity);
     html! { span.severity data-severity=(name) { (name) } " " }

@@ -1,4 +1,4 @@
-//! What an operator's own validator says of a schedule, beside what we say of it.
+//! The report of an operator's own validator on a schedule, compared with the server's.
 
 use jiff::tz::TimeZone;
 use lineside_sync::UnixMillis;
@@ -17,7 +17,7 @@ use crate::reports::{ReportFinding, ValidationReport};
 /// Codes in the table on the page of a feed; the report's own page has all.
 const SHOWN: usize = 20;
 
-/// One validator's word; `examples` rows of each finding.
+/// Renders one validator's report, with `examples` rows of each finding.
 pub(super) fn render_report(
     report: &ValidationReport,
     beside: &ExternalComparison,
@@ -37,7 +37,7 @@ pub(super) fn render_report(
     }
 }
 
-/// That its newest run came to nothing.
+/// Renders a notice if the newest run failed.
 fn render_failed_run(opinion: &ExternalReport, zone: &TimeZone) -> Markup {
     html! {
         @if let Some(failed) = &opinion.failed {
@@ -95,7 +95,7 @@ fn render_version(version: &str) -> Markup {
     html! { span.mono title=(format!("SHA-256 {version}")) { (version.get(..DIGITS).unwrap_or(version)) } }
 }
 
-/// What is no report, as it begins.
+/// Renders the beginning of output that is not a report.
 fn render_excerpt(text: &str, bytes: u64) -> Markup {
     html! {
         @if bytes == 0 { p.soft { "It wrote nothing." } }
@@ -106,7 +106,7 @@ fn render_excerpt(text: &str, bytes: u64) -> Markup {
     }
 }
 
-/// The codes of both.
+/// Renders the codes of both reports.
 fn render_codes(
     report: &ValidationReport,
     beside: &ExternalComparison,
@@ -122,7 +122,7 @@ fn render_codes(
     }
 }
 
-/// What it says of codes that are not the same with us.
+/// Renders the validator's findings for codes on which the two reports differ.
 fn render_differing(beside: &ExternalComparison, examples: usize, zone: &TimeZone) -> Markup {
     let both = beside.compare_codes().unwrap_or_default();
     let is_same = |code: &str| both.iter().any(|it| it.code == code && !it.is_different());
@@ -179,7 +179,7 @@ fn render_counts(
     }
 }
 
-/// How bad it is; both words where they do not agree.
+/// Renders the severity; both if they differ.
 fn render_severities(it: &ComparedCode<'_>) -> Markup {
     let [ours, theirs] = [it.ours, it.theirs].map(|count| count.map(|(severity, _)| severity));
     html! {
@@ -192,7 +192,7 @@ fn format_number_cell(count: Option<(Severity, u64)>) -> String {
     count.map_or_else(|| "–".to_owned(), |(_, n)| words::format_number(n))
 }
 
-/// What it says of one code.
+/// Renders the validator's finding for one code.
 fn render_finding(finding: &ReportFinding, examples: usize, zone: &TimeZone) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
     let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));

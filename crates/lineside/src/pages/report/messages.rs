@@ -1,4 +1,4 @@
-//! The findings in real-time messages since the server has checked them, and since when each is there.
+//! The findings in real-time messages since the first check, with the time of each.
 
 use jiff::tz::TimeZone;
 use lineside_sync::UnixMillis;
@@ -8,11 +8,11 @@ use super::super::words;
 use super::changes;
 use crate::reports::{CodeLifecycle, RealtimeDetails, ValidationReport};
 
-/// How well the last message fits its schedule, and since when each code is there.
+/// Renders the conformance of the last message with its schedule, and the first time of each code.
 pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> Markup {
     let about: RealtimeDetails = serde_json::from_value(report.about.clone()).unwrap_or_default();
     let presence = &about.presence;
-    // What stands comes first, then what was there last.
+    // Active codes come first, then the most recent ones.
     let mut codes: Vec<(&String, &CodeLifecycle)> = presence.codes.iter().collect();
     codes.sort_by_key(|(_, seen)| (seen.standing.is_none(), std::cmp::Reverse(seen.last)));
     html! {

@@ -1,4 +1,4 @@
-//! What is wrong with a feed: the card of its page, a page for each report that stays, and a badge.
+//! The validation results of a feed: the card of its page, a page for each permanent report, and a badge.
 
 mod queue;
 mod nearby_points;
@@ -33,15 +33,15 @@ pub(super) use self::brief::{describe_brief, format_figures};
 pub(super) use self::nearby_points::nearby_points;
 pub(super) use self::queue::render_card as card_ahead;
 
-/// The style sheet of these parts.
+/// The style sheet of the reports.
 pub(super) const STYLE: &str = "report.css";
 
-/// The page of a report.
+/// Returns the route of a report's page.
 pub(super) fn page_routes() -> Router<App> {
     Router::new().route("/feeds/{feed}/versions/{file}/report", get(get_report))
 }
 
-/// The badge, which stands on pages of others.
+/// Returns the route of the badge, which other sites embed.
 pub(super) fn badge_routes() -> Router<App> {
     Router::new().route("/feeds/{feed}/report.svg", get(get_badge))
 }
@@ -114,12 +114,12 @@ fn draw_badge(feed: &Feed, report: Option<&Arc<ValidationReport>>) -> String {
     badge::draw_badge(label, &said, &title, ground).into_string()
 }
 
-/// Whether the last message is an old one: however well it is made, it says nothing of now.
+/// Returns true if the last message is an old one: then its quality says nothing about the present.
 fn is_stale(report: &ValidationReport) -> bool {
     report.findings.iter().any(|finding| finding.code == "W008")
 }
 
-/// Why what a feed of real time gives says nothing of now, if it does not, however well it is made.
+/// Returns the reason why the data of a real-time feed say nothing about the present, if there is one.
 fn explain_doubt(state: FeedState, report: &ValidationReport) -> Option<&'static str> {
     match state {
         FeedState::Empty => Some("empty"),
@@ -128,7 +128,7 @@ fn explain_doubt(state: FeedState, report: &ValidationReport) -> Option<&'static
     }
 }
 
-/// What the badge says, and on which ground. What says nothing of now is called so unless it is worse.
+/// Returns the badge's text and background. Without errors, data that say nothing about the present are called so.
 fn badge_text(report: Option<&ValidationReport>, doubt: Option<&str>) -> (String, &'static str) {
     let Some(report) = report.filter(|report| report.is_conclusive()) else {
         return ("unknown".to_owned(), badge::UNKNOWN);
@@ -136,7 +136,7 @@ fn badge_text(report: Option<&ValidationReport>, doubt: Option<&str>) -> (String
     if matches!(report.outcome, ReportOutcome::Unreadable { .. }) {
         return ("unreadable".to_owned(), badge::BAD);
     }
-    // Rules that did not look to the end may have more to say, and nothing good is known.
+    // Unfinished rules may have more findings, so without any the result is unknown.
     let is_all = report.is_complete() && report.faults.is_empty();
     if let Some(doubt) = doubt.filter(|_| report.count_findings(Severity::Error) == 0) {
         return (doubt.to_owned(), badge::UNKNOWN);

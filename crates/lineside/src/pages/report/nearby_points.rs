@@ -1,11 +1,11 @@
-//! What is well known around findings of real time: the stops or stations of the network.
+//! Known locations around the findings in real-time data: the stops or stations of the network.
 
 use lineside_formats::Format;
 use lineside_ingest::{Feed, Network};
 
 use crate::check::{Point, thin_outline};
 
-/// Where stops of a feed's network are, or stations and vehicles of a system; a few of them.
+/// Returns some stops of a feed's network, or some stations and vehicles of a system.
 pub(in crate::pages) fn nearby_points(feed: &Feed, network: &Network) -> Vec<Point> {
     let state = network.state();
     if feed.format() == Some(Format::Gbfs) {

@@ -1,4 +1,4 @@
-//! What is said of a feed before there is a report on it.
+//! The text for a feed without a report.
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use super::super::words;
 use crate::job_queue::JobStatus;
 use crate::reports::ReportPrerequisite;
 
-/// The card on a feed's page that stands where its first report will.
+/// Renders the card in place of a feed's first report.
 pub(in crate::pages) fn render_card(ahead: ReportPrerequisite) -> Markup {
     let (title, said) = match ahead {
         ReportPrerequisite::Version(standing) => {
@@ -50,7 +50,7 @@ fn describe_version(standing: JobStatus) -> String {
     }
 }
 
-/// That a newer version than that of a report is about to be looked at.
+/// Describes the queue state of a version that is newer than a report's.
 pub(super) fn describe_newer(standing: JobStatus) -> &'static str {
     match standing {
         JobStatus::Runs => "A newer version is being checked.",

@@ -1,5 +1,5 @@
-//! The calendar of the served version: a square for each service day, as large as the day's trips are many, and the same
-//! figures as text.
+//! The calendar of the served version: a square for each service day, sized by the day's trips, and the same numbers as
+//! text.
 
 use jiff::civil::{Date, Weekday};
 use lineside_ingest::ServiceDays;
@@ -7,12 +7,12 @@ use maud::{Markup, html};
 
 use super::super::words;
 
-/// The side of a day's place, and the space between two, in units of the drawing.
+/// The side of a day's cell, and the distance between two, in units of the drawing.
 const SIDE: u64 = 12;
 const STEP: u64 = 14;
 /// Sides of the squares, the most trips last.
 const SIZES: [u64; 4] = [5, 7, 9, 12];
-/// Days without service that are named.
+/// The most days without service that are named.
 const NAMED_MAX: usize = 6;
 const WEEKDAYS: [&str; 7] =
     ["Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays"];
@@ -72,13 +72,13 @@ impl Month {
         self.days.iter().filter(|(_, trips)| *trips == 0).count()
     }
 
-    /// The fewest trips of a day with service, and the most.
+    /// Returns the fewest trips of a day with service, and the most.
     fn range(&self) -> Option<(u64, u64)> {
         let trips = || self.days.iter().map(|(_, trips)| *trips).filter(|trips| *trips > 0);
         Some((trips().min()?, trips().max()?))
     }
 
-    /// What the drawing shows, for those who do not see it.
+    /// Describes the drawing for screen readers.
     fn words(&self) -> String {
         let served = self.days.len() - self.n_idle();
         let service = format!("service on {} of {} days", served, self.days.len());
@@ -94,7 +94,7 @@ impl Month {
         }
     }
 
-    /// Weeks are rows that begin on Monday.
+    /// Renders the month; weeks are rows that begin on Monday.
     fn markup(&self, most: u64, today: Date) -> Markup {
         let place = |day: Date| {
             let first = u64::from(weekday_of(self.first));
@@ -121,7 +121,7 @@ impl Month {
     }
 }
 
-/// The square of a level in a day's place.
+/// Renders the square of a level in a day's cell.
 fn square(level: usize, x: u64, y: u64) -> Markup {
     let size = SIZES[level];
     let inset = (SIDE - size) as f64 / 2.0;
@@ -130,7 +130,7 @@ fn square(level: usize, x: u64, y: u64) -> Markup {
     }
 }
 
-/// Which quarter of the most trips a day has; `None` for a day without service.
+/// Returns the level of a day as a quarter of the most trips; `None` for a day without service.
 fn level_of(trips: u64, most: u64) -> Option<usize> {
     let last = SIZES.len() as u64 - 1;
     let level = trips.saturating_mul(SIZES.len() as u64).checked_div(most)?.min(last);
@@ -141,7 +141,7 @@ fn today_mark(x: u64, y: u64) -> Markup {
     html! { rect.today x=(x) y=(y) width=(SIDE) height=(SIDE) rx="2" {} }
 }
 
-/// The fewest and the most trips of a level's days; `None` if no number of trips is of it.
+/// Returns the fewest and the most trips of a level; `None` if no number of trips has this level.
 fn level_range(level: usize, most: u64) -> Option<(u64, u64)> {
     let quarters = |n: usize| most.saturating_mul(n as u64).div_ceil(SIZES.len() as u64);
     let least = quarters(level).max(1);
@@ -180,11 +180,11 @@ fn legend(most: u64, present: Option<&str>) -> Markup {
 struct UsualTrips {
     weekdays: String,
     trips: u64,
-    /// Whether each of these days has as many.
+    /// True if each of these days has this number of trips.
     is_always: bool,
 }
 
-/// The usual number of trips by weekday: the median. Weekdays in a row with the same number are one entry.
+/// Returns the usual number of trips by weekday: the median. Consecutive weekdays with equal numbers are one entry.
 fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
     let mut by_weekday: [Vec<u64>; 7] = Default::default();
     for (day, trips) in days.iter() {
@@ -217,7 +217,7 @@ fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
         .collect()
 }
 
-/// The days without service: few are named, many are counted.
+/// Describes the days without service: a few are named, more are counted.
 fn idle_words(days: ServiceDays<'_>) -> String {
     let idle: Vec<Date> =
         days.iter().filter(|(_, trips)| *trips == 0).map(|(day, _)| day).collect();
@@ -262,7 +262,7 @@ fn trip_words(trips: u64) -> String {
     words::format_count(trips, "trip", "trips")
 }
 
-/// 0 is Monday.
+/// Returns the weekday; 0 is Monday.
 fn weekday_of(day: Date) -> u8 {
     day.weekday().since(Weekday::Monday).unsigned_abs()
 }

@@ -1,4 +1,4 @@
-//! The version that is served now: its state, how long it is valid, what it has, and the trips of each of its days.
+//! The current version: its state, its validity, its contents, and the trips of each of its days.
 
 use jiff::civil::Date;
 use lineside_ingest::{CountChanges, EXPIRES_SOON_DAYS, ServiceWindow};
@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use super::super::{states, words};
 use super::{VersionsView, calendar, signed};
 
-/// How long a timetable is valid, or since when it is not: what one reads after the badges *Expired*, *Expires in 6 days* and
-/// *Not yet valid*.
+/// The remaining validity of a timetable, or the time since it expired: the text after the badges *Expired*, *Expires
+/// in 6 days* and *Not yet valid*.
 #[derive(Debug, PartialEq, Eq)]
 struct ValidityWords {
     words: String,
@@ -42,7 +42,7 @@ fn written(day: Date) -> String {
 }
 
 impl VersionsView<'_> {
-    /// The state of the feed, and how long its timetable is valid.
+    /// Renders the state of the feed, and the validity of its timetable.
     pub(super) fn state(&self) -> Markup {
         let status = self.feed.status();
         let validity = self.feed.service_window().map(|it| ValidityWords::new(&it, self.today));
@@ -56,7 +56,7 @@ impl VersionsView<'_> {
         }
     }
 
-    /// The card of the served version; nothing of a feed that is no schedule, or before its schedule was read.
+    /// Renders the card of the current version; nothing if the feed is not a schedule or has not been read.
     pub(super) fn current(&self) -> Markup {
         let Some(dataset) = &self.dataset else { return html! {} };
         let days = dataset.service_calendar().and_then(|it| it.year_around(self.today));
@@ -111,7 +111,7 @@ impl VersionsView<'_> {
     }
 }
 
-/// What changed since the version before, if that is still stored.
+/// Describes the changes since the previous version, if it is still stored.
 fn change_words(changes: Option<CountChanges>) -> String {
     let Some(CountChanges { routes, stops, trips }) = changes else {
         return "The first version that is stored here".to_owned();

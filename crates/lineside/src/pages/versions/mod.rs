@@ -1,5 +1,5 @@
-//! `/feeds/<feed>/versions`: how long the served schedule is valid, the trips of each of its days, and every published version
-//! with what it changed, each to be downloaded.
+//! `/feeds/<feed>/versions`: the validity of the served schedule, the trips of each of its days, and every published
+//! version with its changes and a download.
 
 mod calendar;
 mod current;
@@ -28,7 +28,7 @@ use crate::reports::Briefs;
 
 /// Versions on one page.
 const SHOWN: usize = 50;
-/// Digits of a hash that are shown: enough to tell one from another.
+/// Displayed digits of a hash: enough to distinguish versions.
 const DIGITS: usize = 12;
 
 pub(super) async fn get_versions(
@@ -75,14 +75,14 @@ struct VersionsView<'a> {
     feed: &'a Feed,
     /// The loaded schedule, if the feed is one.
     dataset: Option<Arc<Dataset>>,
-    /// None if they cannot be read now. One more than is shown, if there is one.
+    /// `None` if the versions cannot be read. Contains one more than the page shows, if there is one.
     versions: Option<Vec<ScheduleVersion>>,
-    /// What was found in them.
+    /// The summaries of their reports.
     reports: Briefs,
     offset: usize,
     zone: TimeZone,
     today: Date,
-    /// Whether versions are kept here at all.
+    /// True if the server stores versions.
     is_kept: bool,
 }
 
@@ -165,7 +165,7 @@ impl VersionsView<'_> {
         }
     }
 
-    /// `previous` is the version that was seen before, if it is still kept.
+    /// Renders one version; `previous` is the version before it, if it is still stored.
     fn render_row(
         &self,
         version: &ScheduleVersion,
@@ -247,7 +247,7 @@ fn count_cell(label: &str, count: u64, change: i64) -> Markup {
     }
 }
 
-/// The difference from the version before.
+/// Renders the difference from the previous version.
 fn change_mark(change: i64) -> Markup {
     html! { span.change.small data-change=(change) title="Difference from the version before" { (signed(change)) } }
 }

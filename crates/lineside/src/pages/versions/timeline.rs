@@ -1,4 +1,4 @@
-//! The validity of each version as a bar on a time axis that all of them share, with today on it.
+//! The validity of each version as a bar on a shared time axis with a mark for today.
 
 use jiff::civil::Date;
 use lineside_store::ScheduleVersion;
@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 /// The length of the axis, in units of the drawing.
 const LENGTH: i64 = 1_000;
-/// The least length of a bar, so that it is seen.
+/// The least length of a bar, so that it is visible.
 const BAR_MIN: i64 = 12;
-/// The width of the mark of today.
+/// The width of the mark for today.
 const NOW_WIDTH: i64 = 8;
 /// The longest axis: a version that claims to be valid for centuries would squeeze the others.
 const DAYS_MAX: i64 = 20 * 366;
@@ -20,12 +20,12 @@ pub(super) struct Timeline {
     end: Date,
     days: i64,
     today: Date,
-    /// Whether a version is valid before the axis begins, and after it ends.
+    /// True if a version is valid before the axis begins, and after it ends.
     cut: (bool, bool),
 }
 
 impl Timeline {
-    /// The axis that has all of these versions on it, cut far from today; `None` if no version has dates.
+    /// Returns the axis with all of these versions, cut far from today; `None` if no version has dates.
     pub(super) fn from_versions(versions: &[ScheduleVersion], today: Date) -> Option<Timeline> {
         let spans = versions.iter().filter_map(validity);
         let (start, end) =
@@ -37,7 +37,7 @@ impl Timeline {
         Some(Timeline { start, end, days: i64::from((end - start).get_days()) + 1, today, cut })
     }
 
-    /// The bar of one version, over the ends of the axis. The dates are beside it as text.
+    /// Renders the bar of one version. The dates are next to it as text.
     pub(super) fn bar(&self, version: &ScheduleVersion) -> Markup {
         let Some((from, until)) = validity(version) else { return html! {} };
         let (left, right) = (self.place(from, 0), self.place(until, 1));
@@ -73,7 +73,7 @@ impl Timeline {
         )
     }
 
-    /// Where a day begins, or ends with `after` 1.
+    /// Returns the position of a day's beginning, or of its end with `after` 1.
     fn place(&self, day: Date, after: i64) -> i64 {
         let at = i64::from((day - self.start).get_days()) + after;
         (at * LENGTH / self.days).clamp(0, LENGTH)
@@ -84,7 +84,7 @@ fn days(n: i64) -> jiff::Span {
     jiff::Span::new().days(n)
 }
 
-/// The first and the last day of a version, if it has both.
+/// Returns the first and the last day of a version, if it has both.
 fn validity(version: &ScheduleVersion) -> Option<(Date, Date)> {
     let day = |text: &Option<String>| text.as_deref()?.parse::<Date>().ok();
     let (from, until) = (day(&version.facts.valid_from)?, day(&version.facts.valid_until)?);

@@ -1,23 +1,23 @@
-//! The fields of a feed's form: one for each key of the configuration, in its words.
+//! The fields of a feed's form: one for each key of the configuration, with its name.
 
-/// How a value is put in.
+/// The kind of a field's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InputKind {
     Text,
-    /// One of a few words; the empty one is "not said".
+    /// One of a few words; the empty one means not set.
     Choice(&'static [(&'static str, &'static str)]),
     /// A whole number.
     Number,
-    /// The id of a schedule feed, chosen from those that there are.
+    /// The id of a schedule feed, chosen from the existing ones.
     Feed,
-    /// Never shown; left empty it stays what it is.
+    /// A secret: never shown, and unchanged if the field is empty.
     Secret,
 }
 
 /// One key.
 #[derive(Debug)]
 pub(super) struct SettingsField {
-    /// As in the configuration; what stands in a table, as `basic.user`.
+    /// The key in the configuration; members of a table as `basic.user`.
     pub(super) name: &'static str,
     pub(super) label: &'static str,
     pub(super) hint: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct SettingsField {
 }
 
 impl SettingsField {
-    /// The key of the configuration that it is, or is part of.
+    /// Returns the key of the configuration that the field sets, as a whole or in part.
     pub(super) fn config_key(&self) -> &'static str {
         self.name.split('.').next().unwrap_or(self.name)
     }
@@ -35,7 +35,7 @@ impl SettingsField {
 #[derive(Debug)]
 pub(super) struct FieldGroup {
     pub(super) title: &'static str,
-    /// Whether it is always open; the others open when something in them is set or wrong.
+    /// True if the group is always open; the others open if one of their fields is set or invalid.
     pub(super) is_essential: bool,
     pub(super) fields: &'static [SettingsField],
 }
@@ -58,7 +58,7 @@ const FORMATS: &[(&str, &str)] = &[
     ("raw", "Raw: pass through unread"),
 ];
 
-/// All but headers and parameters, which are lists of their own.
+/// All groups; headers and query parameters are separate lists.
 pub(super) const GROUPS: &[FieldGroup] = &[
     FieldGroup {
         title: "Essentials",
@@ -168,7 +168,6 @@ pub(super) const PAIRS: [(&str, &str); 2] =
 /// Keys that are tables with a few members.
 pub(super) const TABLES: [&str; 2] = ["basic", "oauth2"];
 
-/// All fields.
 pub(super) fn all_fields() -> impl Iterator<Item = &'static SettingsField> {
     GROUPS.iter().flat_map(|group| group.fields)
 }

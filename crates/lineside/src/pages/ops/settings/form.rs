@@ -1,7 +1,7 @@
-//! What stands in a feed's form, and which keys that changes.
+//! The values of a feed's form, and the keys that it changes.
 //!
-//! Each field goes along with what it showed at first, so only what somebody has changed counts: two admins at work on one
-//! feed do not take back what the other did. A secret is never shown; a field that is left empty leaves it as it is.
+//! Each field is submitted with its original value, so only changed fields count: two admins who edit one feed do not
+//! undo each other's changes. A secret is never shown; an empty field leaves it unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,32 +13,33 @@ use crate::admin::Draft;
 use crate::http::QueryParameters;
 use crate::overrides::{BadKey, FeedOverride, HIDDEN, Keys};
 
-/// Rows of a list that are read; more than a feed may have, so that too many are told of and not passed over.
+/// The most rows of a list that are read: more than a feed may have, so that too many rows are an error and not
+/// ignored.
 const ROWS_MAX: usize = 70;
 
 /// One row of a list: a name, and its secret.
 #[derive(Debug, Default)]
 pub(super) struct SecretPair {
     pub(super) name: String,
-    /// The name that it showed at first.
+    /// The original name.
     pub(super) was: String,
     pub(super) given: Option<Secret>,
 }
 
-/// What stands in the fields.
+/// The submitted values of a form.
 #[derive(Debug, Default)]
 pub(super) struct SettingsForm {
-    /// The id of a feed that is to be added.
+    /// The id of a new feed.
     pub(super) id: String,
-    /// By the names of the fields; nothing is no entry.
+    /// Values by the names of the fields; empty values are absent.
     values: BTreeMap<&'static str, String>,
-    /// What they showed at first.
+    /// Original values of the fields.
     were: BTreeMap<&'static str, String>,
-    /// Secrets that were given, but those of lists.
+    /// Submitted secrets, except those of lists.
     given: BTreeMap<&'static str, Secret>,
-    /// By their keys.
+    /// Rows by the keys of their lists.
     pairs: BTreeMap<&'static str, Vec<SecretPair>>,
-    /// Keys that are to be the file's again.
+    /// Keys to reset to the configuration file.
     pub(super) back: BTreeSet<String>,
 }
 
@@ -47,7 +48,7 @@ fn form_error(key: impl Into<String>, reason: &str) -> BadKey {
 }
 
 impl SettingsForm {
-    /// The form of a feed with these keys, whose secrets are hidden.
+    /// Builds the form of a feed with these keys; secrets stay hidden.
     pub(super) fn from_keys(keys: &Keys) -> Self {
         let mut form = Self::default();
         for field in fields::all_fields() {
@@ -72,7 +73,7 @@ impl SettingsForm {
         form
     }
 
-    /// What a browser has sent; `draft` has the secrets that it sent before.
+    /// Reads a submitted form; `draft` has the secrets submitted before.
     pub(super) fn from_parameters(sent: &QueryParameters, draft: &Draft) -> Self {
         let text = |name: &str| sent.find_value(name).map(str::to_owned);
         let secret = |name: &str| {
@@ -111,7 +112,7 @@ impl SettingsForm {
         self.were.get(name).map(String::as_str)
     }
 
-    /// Whether a secret of this field was given, which is not one of a list.
+    /// Returns true if a secret of this field, which is not in a list, was submitted.
     pub(super) fn has_secret(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
@@ -120,7 +121,7 @@ impl SettingsForm {
         self.pairs.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// The secrets that were given, by the fields that they have when the form is shown again.
+    /// Returns the submitted secrets by the names that their fields have when the form is shown again.
     pub(super) fn draft_secrets(&self) -> Draft {
         let single = self.given.iter().map(|(name, secret)| ((*name).to_owned(), secret.clone()));
         let in_lists = self.pairs.iter().flat_map(|(key, rows)| {
@@ -132,8 +133,8 @@ impl SettingsForm {
         single.chain(in_lists).collect()
     }
 
-    /// The keys that were changed, where `over` is laid over the feed, and what is wrong with the form itself. `null` resets
-    /// a key to the file. Whether the values are valid is checked elsewhere.
+    /// Returns the changed keys, given the feed's override `over`, and the errors of the form itself. `null` resets a
+    /// key to the configuration file. The values are validated elsewhere.
     pub(super) fn changed_keys(&self, over: Option<&FeedOverride>) -> (Keys, Vec<BadKey>) {
         let is_over = |key: &str| over.is_some_and(|over| over.keys.contains_key(key));
         let (mut keys, mut errors) = (Keys::new(), Vec::new());
@@ -173,7 +174,7 @@ impl SettingsForm {
         }
     }
 
-    /// A table with a few members, one of which is a secret: replaced whole.
+    /// Returns the new value of a table with a few members, one of which is a secret: it is replaced as a whole.
     fn table_value(&self, key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
         let members = || fields::all_fields().filter(|field| field.config_key() == key);
         let is_touched = |field: &fields::SettingsField| {
@@ -203,7 +204,7 @@ impl SettingsForm {
         Ok(Some(Value::Object(table)))
     }
 
-    /// A list of names with their secrets: replaced whole.
+    /// Returns the new value of a list of names with secrets: it is replaced as a whole.
     fn list_value(&self, key: &str) -> Result<Option<Value>, Vec<BadKey>> {
         let rows = self.secret_pairs(key);
         if !rows.iter().any(|row| row.name != row.was || row.given.is_some()) {
@@ -232,7 +233,7 @@ impl SettingsForm {
     }
 }
 
-/// What becomes of a key that nothing is said of any more.
+/// Returns the value for a key that was cleared in the form.
 fn removed_value(key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
     if is_over {
         return Ok(Some(Value::Null));
@@ -243,17 +244,17 @@ fn removed_value(key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>>
     )])
 }
 
-/// The field that says what another one showed at first.
+/// Returns the name of the field with another field's original value.
 pub(super) fn original_field_name(name: &str) -> String {
     format!("was.{name}")
 }
 
-/// The field of a name in a list.
+/// Returns the name of a list row's name field.
 pub(super) fn pair_name_field(key: &str, row: usize) -> String {
     format!("{key}.name.{row}")
 }
 
-/// The field of the secret beside it.
+/// Returns the name of a list row's secret field.
 pub(super) fn pair_secret_field(key: &str, row: usize) -> String {
     format!("{key}.value.{row}")
 }

@@ -1,4 +1,4 @@
-//! How a feed's form looks: each field with its label, what it takes, and what is wrong with it.
+//! The HTML of a feed's form: each field with its label, input and errors.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -12,25 +12,25 @@ const ROWS_MORE: usize = 2;
 /// Schedules in the list of choices.
 const SCHEDULES_MAX: usize = 1_000;
 
-/// The form, and what is to be said about it.
+/// The form with its context.
 pub(super) struct SettingsView<'a> {
     pub(super) form: &'a SettingsForm,
-    /// What is laid over the feed.
+    /// The feed's override.
     pub(super) over: Option<&'a FeedOverride>,
     pub(super) in_file: bool,
     pub(super) errors: &'a [BadKey],
-    /// Where the secrets are kept that were given.
+    /// The id of the draft with the submitted secrets.
     pub(super) draft: Option<&'a str>,
     /// Feeds that may be schedules: ids and names.
     pub(super) schedules: Vec<(String, String)>,
     /// The defaults of the keys.
     pub(super) defaults: Keys,
-    /// The interval of feeds of its format.
+    /// The default polling interval of the feed's format.
     pub(super) poll: String,
 }
 
 impl SettingsView<'_> {
-    /// All fields, without the form around them.
+    /// Renders all fields, without the form around them.
     pub(super) fn render_fields(&self, is_new: bool) -> Markup {
         html! {
             @if let Some(draft) = self.draft { input type="hidden" name="draft" value=(draft); }
@@ -61,7 +61,7 @@ impl SettingsView<'_> {
         }
     }
 
-    /// Whether something in a group is wrong, or has another value than the default.
+    /// Returns true if a field of the group has an error, or another value than the default.
     fn is_group_open(&self, group: &FieldGroup) -> bool {
         group.fields.iter().any(|field| {
             let default = self.defaults.get(field.name).and_then(Value::as_str);
@@ -71,7 +71,7 @@ impl SettingsView<'_> {
         })
     }
 
-    /// All that is wrong, each with a link to its field.
+    /// Renders all errors, each with a link to its field.
     pub(super) fn render_summary(&self) -> Markup {
         html! {
             @if !self.errors.is_empty() {
@@ -92,7 +92,7 @@ impl SettingsView<'_> {
         }
     }
 
-    /// The field that an error is told at.
+    /// Returns the field at which an error is shown.
     fn error_field(&self, error: &BadKey) -> Option<String> {
         let key = error.key.as_str();
         let is_field = key == "id" || super::fields::all_fields().any(|field| field.name == key);
@@ -112,7 +112,7 @@ impl SettingsView<'_> {
         self.errors.iter().find(|error| self.error_field(error).as_deref() == Some(name))
     }
 
-    /// Whether the focus begins here: at the first thing that is wrong.
+    /// Returns true if the field has the initial focus: the first field with an error.
     fn has_focus(&self, name: &str) -> bool {
         let first = self.errors.iter().find_map(|error| self.error_field(error));
         first.as_deref() == Some(name)
@@ -127,7 +127,7 @@ impl SettingsView<'_> {
         html! { @if let Some(field) = table { (self.render_mark(field.config_key())) } }
     }
 
-    /// Says that a key is another one than in the file.
+    /// Renders a mark if a key is overridden.
     fn render_mark(&self, key: &str) -> Markup {
         html! { @if self.in_file && self.is_overridden(key) { " " span.tag { "Overridden" } } }
     }
@@ -176,7 +176,7 @@ impl SettingsView<'_> {
         self.render_labeled(name, field.label, field.hint, whole)
     }
 
-    /// A choice among the schedules that there are, and the present value in any case.
+    /// Renders a choice of the existing schedules, which always includes the current value.
     fn render_schedule(&self, name: &str, value: &str) -> Markup {
         let is_listed = self.schedules.iter().any(|(id, _)| id == value);
         let is_wrong = self.find_error(name).is_some();
@@ -195,14 +195,14 @@ impl SettingsView<'_> {
         }
     }
 
-    /// Whether the feed has a table of this key.
+    /// Returns true if the feed has a table of this key.
     fn has_table(&self, key: &str) -> bool {
         super::fields::all_fields().any(|field| {
             field.config_key() == key && self.form.original_value(field.name).is_some()
         })
     }
 
-    /// A field with its label, its hint, and what is wrong with it.
+    /// Renders a field with its label, its hint, and its error.
     fn render_labeled(&self, name: &str, label: &str, hint: &str, inside: Markup) -> Markup {
         let mark = if name.contains('.') {
             html! {}
@@ -251,7 +251,7 @@ impl SettingsView<'_> {
         }
     }
 
-    /// Names with their secrets, and room for more.
+    /// Renders names with their secrets, and empty rows.
     fn render_list(&self, key: &str, title: &str) -> Markup {
         let rows = self.form.secret_pairs(key);
         let is_wrong = self.errors.iter().any(|error| error.key.split('.').next() == Some(key));

@@ -1,6 +1,6 @@
 //! `/ops/feeds/<feed>` and `/ops/add`: the configuration of a feed as a form, with preview, test and apply.
 //!
-//! The form goes through the same `LiveSettings::edit_feed` as a program's request does. It works without scripts.
+//! The form calls `LiveSettings::edit_feed`, as the API does. It works without scripts.
 
 mod fields;
 mod form;
@@ -31,21 +31,21 @@ use crate::pages::forms::read_form;
 use crate::pages::layout::{self, NavSection, PageLayout};
 use crate::settings::{EditAction, EditError, EditOutcome, LiveSettings};
 
-/// Where a feed is added.
+/// The address of the form for a new feed.
 pub(super) const ADD: &str = "/ops/add";
 
-/// The address of a feed's form.
+/// Returns the address of a feed's form.
 pub(super) fn form_address(id: &FeedId) -> String {
     format!("/ops/feeds/{id}")
 }
 
-/// A feed as its page is about it: one that runs, or one that there was.
+/// The feed of a page: a running one, or a removed one.
 struct SettingsSubject {
     id: FeedId,
     feed: Option<Arc<Feed>>,
     over: Option<FeedOverride>,
     in_file: bool,
-    /// None if they cannot be read now.
+    /// `None` if the history cannot be read.
     edits: Option<Vec<NumberedEdit>>,
 }
 
@@ -60,7 +60,7 @@ impl SettingsSubject {
         is_known.then_some(Self { id, feed, over, in_file, edits })
     }
 
-    /// The form as it is before anybody has touched it.
+    /// Returns the form with the current values.
     fn initial_form(&self) -> SettingsForm {
         let keys = self.feed.as_ref().map(|feed| redact_keys(&feed_keys(feed.config())));
         SettingsForm::from_keys(&keys.unwrap_or_default())
@@ -69,13 +69,13 @@ impl SettingsSubject {
 
 /// The result of a form that was not applied.
 enum PreviewOutcome {
-    /// It can be applied, with this effect.
+    /// The form can be applied, with this effect.
     Tried(EditOutcome),
-    /// It can be applied, and its source was requested once.
+    /// The form can be applied, and the source was requested once.
     Tested(Option<EditOutcome>, source::TestResult),
-    /// It has faults.
+    /// The form has errors.
     Bad(Vec<BadKey>),
-    /// It changes nothing.
+    /// The form changes nothing.
     Nothing,
 }
 
@@ -99,7 +99,7 @@ pub(super) async fn get_empty_form(State(app): State<App>, _: RequireAdmin) -> R
     reply_with_page(StatusCode::OK, "Add a feed", &sheet.render_markup(&QueryParameters::default()))
 }
 
-/// Tries or applies what was sent of a feed.
+/// Previews, tests or applies a form of an existing feed.
 pub(super) async fn post_form(
     State(app): State<App>,
     _: RequireAdmin,
@@ -119,7 +119,7 @@ pub(super) async fn post_form(
     }
 }
 
-/// Tries or applies what was sent of a feed that there is not yet.
+/// Previews, tests or applies a form of a new feed.
 pub(super) async fn post_new_form(
     State(app): State<App>,
     _: RequireAdmin,
@@ -132,7 +132,7 @@ pub(super) async fn post_new_form(
     }
 }
 
-/// What became of a form.
+/// The outcome of a submitted form.
 enum SubmitOutcome {
     Done,
     Shown(Response),
@@ -217,10 +217,11 @@ fn duplicate_id_error() -> BadKey {
     BadKey { key: "id".to_owned(), reason: EditError::Exists.to_string() }
 }
 
-/// The feed and the edit that a form asks for.
+/// Returns the feed and the edit of a form.
 ///
 /// # Errors
-/// Every fault of the form: of the id, of its rows, and of the values.
+///
+/// Returns every error of the form: of the id, of its rows, and of the values.
 fn wanted_edit(
     app: &App,
     subject: Option<&SettingsSubject>,

@@ -17,7 +17,7 @@ use crate::settings::EditOutcome;
 
 pub(super) struct SettingsSheet<'a> {
     pub(super) app: &'a App,
-    /// None for one that is to be added.
+    /// `None` for a new feed.
     pub(super) subject: Option<&'a SettingsSubject>,
     pub(super) form: &'a SettingsForm,
     pub(super) outcome: Option<&'a PreviewOutcome>,
@@ -76,7 +76,8 @@ impl SettingsSheet<'_> {
             self.subject.map_or_else(|| ADD.to_owned(), |subject| form_address(&subject.id));
         let verb = if self.subject.is_some() { "Apply" } else { "Add" };
         html! {
-            // A browser presses a form's first button for Enter in a field: it previews, also where the preview before has another.
+            // For Enter in a field, a browser presses the form's first button: it must be the preview, also if the
+            // previous preview has another one.
             button.visually-hidden type="submit" form="settings" name="do" value="preview" tabindex="-1" aria-hidden="true" {}
             (shown.render_summary())
             @match self.outcome {
@@ -93,7 +94,7 @@ impl SettingsSheet<'_> {
                 div.act-line {
                     button.button type="submit" name="do" value="preview" { "Preview" }
                     button.button.plain type="submit" name="do" value="test" { "Test the source" }
-                    // A new feed is added from its preview, whose test shows what its source answers.
+                    // A new feed is added from its preview, whose test shows the source's answer.
                     @if self.subject.is_some() {
                         button.button.plain type="submit" name="do" value="apply" { (verb) }
                     }
@@ -187,7 +188,7 @@ fn render_new_head() -> Markup {
     }
 }
 
-/// In the form's place, of a feed that is not there any more.
+/// Renders a notice in place of the form of a removed feed.
 fn render_removed(subject: &SettingsSubject) -> Markup {
     let is_removed = subject.over.as_ref().is_some_and(|over| over.removed);
     html! {
@@ -201,7 +202,7 @@ fn render_removed(subject: &SettingsSubject) -> Markup {
     }
 }
 
-/// The effect of the form, before it is applied.
+/// Renders the effect of the form, before it is applied.
 fn render_preview(tried: &EditOutcome, has_focus: bool, verb: &str) -> Markup {
     let changed = &tried.changed;
     let rebuilt: Vec<String> = changed.networks.iter().map(ToString::to_string).collect();
@@ -222,7 +223,7 @@ fn render_preview(tried: &EditOutcome, has_focus: bool, verb: &str) -> Markup {
     }
 }
 
-/// Feeds that may be schedules, by id, with their names.
+/// Returns the feeds that may be schedules, by id, with their names.
 fn list_schedules(app: &App) -> Vec<(String, String)> {
     let is_schedule = |feed: &&std::sync::Arc<Feed>| {
         let config = feed.config();

@@ -9,7 +9,7 @@ use crate::http::admin::{source_test_timed_out, test_source};
 use crate::pages::words;
 use crate::settings::EditOutcome;
 
-/// The result of a test; `None` if it took too long.
+/// The result of a test; `None` on timeout.
 pub(super) type TestResult = Option<Result<SourceTest, SourceTestFailure>>;
 
 /// Requests the source of a feed once.
@@ -17,8 +17,8 @@ pub(super) async fn run_source_test(app: &App, config: FeedConfig) -> TestResult
     test_source(app, config).await
 }
 
-/// The outcome of a form without faults, which is not to be applied yet. A preview also tests the source where the feed would
-/// request it in another way than before (`is_requested_otherwise`).
+/// Returns the outcome of a valid form that is not applied yet. A preview also tests the source if the feed would
+/// request it differently than before (`is_requested_otherwise`).
 pub(super) async fn preview_or_test(
     app: &App,
     mut tried: EditOutcome,
@@ -32,7 +32,7 @@ pub(super) async fn preview_or_test(
     }
 }
 
-/// The result in words.
+/// Renders the result of a test.
 pub(super) fn render_result(result: &TestResult) -> Markup {
     html! {
         section.card.preview #source-test aria-labelledby="source-test-title" {
