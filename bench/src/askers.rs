@@ -1,7 +1,8 @@
-//! Those who ask: connections that each ask, read the whole answer, and ask again; one thread, one epoll.
+//! The benchmark's HTTP clients: connections that each send a request, read the whole answer, and repeat; one thread,
+//! one epoll.
 //!
-//! They are our own for every server, so that nothing but nginx has to be installed, and so that they can hold ten
-//! thousand connections and send a validator.
+//! They are our own, so that only nginx has to be installed, and so that they can hold ten thousand connections and
+//! send an `If-None-Match`.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::process::Stdio;
@@ -15,37 +16,37 @@ use serde::{Deserialize, Serialize};
 use crate::http::connect;
 use crate::servers::{CLIENTS, pinned};
 
-/// The first argument of their process.
+/// The first argument of the clients' process.
 pub(crate) const ASK: &str = "ask";
 const READ_BYTES: usize = 256 << 10;
 const EVENTS: usize = 1_024;
-/// The longest head of an answer.
+/// The most bytes of an answer's head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Connections without an answer at a time: a listener's queue holds more.
+/// The most connections without an answer at a time: a listener's queue holds more.
 const WAITING_MAX: usize = 128;
-/// An answer that takes longer is none.
+/// The timeout of an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 
-/// What is asked, and for how long.
+/// The requests of a run, and its duration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) port: u16,
     pub(crate) path: String,
     /// Further lines of the request's head.
     pub(crate) headers: String,
-    /// What every answer has to begin with.
+    /// The required beginning of every answer.
     pub(crate) status: String,
     pub(crate) connections: usize,
-    /// Not counted, so that a server is warm.
+    /// The uncounted time in which a server warms up.
     pub(crate) warm_seconds: f64,
     pub(crate) seconds: f64,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) answers: u64,
-    /// Connections that the server ended, and answers that were not as they have to be.
+    /// Connections that the server closed, and wrong answers.
     pub(crate) failed: u64,
     /// Bytes of bodies.
     pub(crate) bytes: u64,
@@ -62,14 +63,14 @@ impl Asked {
 }
 
 impl Plan {
-    /// Runs it on the clients' core, in a process of its own; nothing may fail.
+    /// Runs the clients on their core, in a separate process; returns an error if a request fails.
     pub(crate) fn run(&self) -> anyhow::Result<Asked> {
         let asked = self.count()?;
         ensure!(asked.failed == 0, "{} requests for {} failed", asked.failed, self.path);
         Ok(asked)
     }
 
-    /// The same, and what failed is counted.
+    /// Runs the clients, and counts failed requests.
     pub(crate) fn count(&self) -> anyhow::Result<Asked> {
         let mut command = pinned(CLIENTS, std::env::current_exe()?);
         let output =
@@ -79,20 +80,20 @@ impl Plan {
     }
 }
 
-/// One connection, with the answer that it waits for.
+/// One connection, with its pending answer.
 struct Asker {
     socket: mio::net::TcpStream,
     head: Vec<u8>,
     /// Bytes of the body.
     length: usize,
-    /// Bytes of it that have not come; none while the head has not.
+    /// Bytes of the body that have not arrived; `None` before the end of the head.
     left: Option<usize>,
     asked: Instant,
-    /// Whether it has had an answer.
+    /// True if the connection has had an answer.
     is_known: bool,
 }
 
-/// The clients' side: prints an [`Asked`].
+/// Runs as the clients' process: prints an [`Asked`].
 pub(crate) fn ask(plan: &Plan) -> anyhow::Result<()> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
@@ -121,7 +122,7 @@ struct Askers<'a> {
     poll: Poll,
     events: Events,
     rows: Vec<Asker>,
-    /// Those that have had no answer yet.
+    /// Connections without a first answer.
     waiting: usize,
     read: Vec<u8>,
 }
@@ -141,7 +142,7 @@ impl<'a> Askers<'a> {
         })
     }
 
-    /// Opens one more connection, and asks over it.
+    /// Opens another connection, and sends its first request.
     fn come(&mut self) -> anyhow::Result<()> {
         let token = Token(self.rows.len());
         let mut asker = Asker::open(self.plan.port, token, self.poll.registry())?;
@@ -151,13 +152,13 @@ impl<'a> Askers<'a> {
         Ok(())
     }
 
-    /// Waits for answers. Where they are whole they are counted and asked for again, if anything is counted yet.
+    /// Waits for answers. Counts complete answers once counting has begun, and repeats their requests.
     fn turn(&mut self, mut tally: Option<&mut Tally>) -> anyhow::Result<()> {
         self.poll.poll(&mut self.events, Some(ANSWER_MAX))?;
         ensure!(!self.events.is_empty(), "no answer came for {} s", ANSWER_MAX.as_secs());
         for event in &self.events {
             let asker = &mut self.rows[event.token().0];
-            // After a whole answer nothing comes before the next request, so reading ends there.
+            // Nothing follows a complete answer before the next request, so reading ends there.
             loop {
                 let bytes = match asker.read(&mut self.read, &self.plan.status) {
                     Ok(Some(bytes)) => bytes,
@@ -203,13 +204,13 @@ impl Asker {
 
     fn ask(&mut self, request: &[u8]) -> anyhow::Result<()> {
         self.asked = Instant::now();
-        // A request fits into the buffer of a socket that has nothing else to send.
+        // A request fits into the buffer of an idle socket.
         let sent = self.socket.write(request)?;
         ensure!(sent == request.len(), "a request was not taken whole");
         Ok(())
     }
 
-    /// Reads what has come; the body's length once the answer is whole.
+    /// Reads the available bytes; returns the body's length once the answer is complete.
     fn read(&mut self, into: &mut [u8], status: &str) -> anyhow::Result<Option<u64>> {
         loop {
             let n = match self.socket.read(into) {
@@ -230,7 +231,7 @@ impl Asker {
         }
     }
 
-    /// Takes a part of the head, and of the body what came with it.
+    /// Reads a part of the head, and the part of the body that came with it.
     fn read_head(&mut self, came: &[u8], status: &str) -> anyhow::Result<()> {
         self.head.extend_from_slice(came);
         let Some(end) = memchr::memmem::find(&self.head, b"\r\n\r\n") else {
@@ -248,7 +249,7 @@ impl Asker {
     }
 }
 
-/// What the head says of the body's length; a 304 has none.
+/// Returns the content length of a head; 0 for a 304.
 fn content_length(head: &[u8]) -> anyhow::Result<usize> {
     if head.starts_with(b"HTTP/1.1 304") {
         return Ok(0);
@@ -286,7 +287,7 @@ impl Tally {
         }
     }
 
-    /// Counts what failed, whenever it did, and says why the first did.
+    /// Counts a failure at any time, and prints the first one.
     fn fail(&mut self, error: &anyhow::Error) {
         if self.failed == 0 {
             eprintln!("failed: {error:#}");

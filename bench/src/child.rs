@@ -1,4 +1,4 @@
-//! Contenders that run in a process of their own, because a process has one peak of memory.
+//! Contenders that run in a separate process, because peak memory is per process.
 //!
 //! The parent starts this program again as `bench child <contender> <file>`; the child answers with one line of JSON.
 
@@ -22,19 +22,19 @@ use crate::{process::memory, rounds::timed};
 /// The first argument of a child.
 pub(crate) const ARGUMENT: &str = "child";
 
-/// The one that only takes memory and gives it back.
+/// The contender that only allocates memory and frees it.
 const TOUCH: &str = "touch memory";
-/// How much. More than any contender takes, as far as it can be.
+/// Bytes that it allocates: more than any contender, if possible.
 const TOUCHED_BYTES: usize = 1 << 30;
 
-/// One way of doing something with a file, in a process of its own.
+/// A way of processing a file, in a separate process.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// Gives what it found with what it keeps in memory, so that letting go of that is not timed.
+    /// Returns the finding together with the data in memory, so that freeing the data is not timed.
     pub(crate) run: fn(&Path) -> anyhow::Result<(Finding, Kept)>,
 }
 
-/// Everything of each suite that runs in a process of its own.
+/// All contenders that run in a separate process, by suite.
 static CONTENDERS: &[&[Contender]] = &[
     #[cfg(feature = "formats")]
     crate::formats::CONTENDERS,
@@ -44,17 +44,17 @@ static CONTENDERS: &[&[Contender]] = &[
     crate::validate::CONTENDERS,
 ];
 
-/// Whatever a contender keeps.
+/// Any data that a contender holds.
 pub(crate) type Kept = Box<dyn Any>;
 
-/// What a contender says of itself.
+/// A contender's own counts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Things that it read, to see that all contenders did the same work.
     pub(crate) n: u64,
-    /// Bytes that it counts for what it keeps, where it can.
+    /// Bytes of the data in memory by the contender's own count, if it has one.
     pub(crate) kept_bytes: u64,
-    /// Bytes of the part of those that `n` is about.
+    /// Bytes of the part of the data that `n` counts.
     pub(crate) n_bytes: u64,
 }
 
@@ -62,21 +62,21 @@ pub(crate) struct Finding {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) seconds: f64,
-    /// What all its threads used of processors.
+    /// CPU seconds of all its threads.
     pub(crate) cpu_seconds: f64,
-    /// Most memory that was resident, without what the process had before it began.
+    /// The peak of resident memory, minus the process's memory before the run.
     pub(crate) peak_bytes: f64,
     pub(crate) finding: Finding,
 }
 
-/// Seconds of processors that this process has used, or its children that have ended.
+/// Returns the CPU seconds of this process, or of its children that have ended.
 pub(crate) fn cpu_used(who: UsageWho) -> anyhow::Result<f64> {
     let usage = getrusage(who)?;
     let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// The child's side.
+/// Runs a contender as the child process.
 pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
     if contender == TOUCH {
         black_box(vec![1_u8; TOUCHED_BYTES]);
@@ -100,18 +100,18 @@ pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The parent's side: runs `contender` over `file`.
+/// Runs `contender` over `file` in a child process.
 ///
-/// A virtual machine gives memory that nobody uses back to its host, and gets it again page by page, slowly or fast as
-/// the host's other guests let it. So that this is not what is measured, another process takes memory and gives it
-/// back right before: its pages are at hand then.
+/// A virtual machine returns unused memory to its host, and gets it back page by page, at a speed that depends on the
+/// host's other guests. To exclude this from the measurement, another process allocates and frees memory right before:
+/// then the pages are available.
 pub(crate) fn measure(contender: &str, file: &Path) -> anyhow::Result<Outcome> {
     run_child(TOUCH, file)?;
     outcome(contender, &run_child(contender, file)?)
 }
 
-/// Runs `contender` twice at once, and gives the seconds of the slower one: what a second processor is worth on this machine,
-/// which may be one of another guest's, or share its memory with others.
+/// Runs two processes of `contender` at once, and returns the seconds of the slower one: the worth of a second
+/// processor on this machine, which may belong to another guest, or share its memory with others.
 pub(crate) fn measure_two_at_once(contender: &str, file: &Path) -> anyhow::Result<f64> {
     run_child(TOUCH, file)?;
     let outputs = thread::scope(|scope| {

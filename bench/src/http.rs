@@ -1,4 +1,4 @@
-//! Requests over a connection that is used again, as far as these measurements need them.
+//! HTTP requests over a persistent connection, as far as these measurements need them.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
-/// What is waited for longer than this has failed.
+/// The timeout of an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 pub(crate) fn connect(port: u16) -> anyhow::Result<TcpStream> {
@@ -16,7 +16,7 @@ pub(crate) fn connect(port: u16) -> anyhow::Result<TcpStream> {
     Ok(socket)
 }
 
-/// The body of one answer of several over a connection.
+/// Sends a request, and returns the body of its answer.
 pub(crate) fn get(
     connection: &mut BufReader<TcpStream>,
     path: &str,
@@ -48,7 +48,7 @@ pub(crate) fn get(
     Ok(body)
 }
 
-/// The lines of an answer's head, their names in lower case.
+/// Returns the lines of an answer's head, with names in lower case.
 pub(crate) fn head(
     connection: &mut BufReader<TcpStream>,
     path: &str,

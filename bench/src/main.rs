@@ -1,7 +1,7 @@
-//! Measurements of Lineside beside its peers: what `cargo xtask bench <suite>` runs.
+//! Benchmarks of Lineside and its peers: the program behind `cargo xtask bench <suite>`.
 //!
-//! A suite measures its contenders in turn, several rounds of each, and judges medians; see docs/benchmarks.md.
-//! Each suite is a feature of this crate, so that one can be built without what the others need.
+//! A suite measures its contenders alternately, several rounds of each, and compares medians; see docs/benchmarks.md.
+//! Each suite is a feature of this crate, so that it can be built without the dependencies of the others.
 
 #![expect(
     clippy::print_stdout,
@@ -68,12 +68,12 @@ use crate::rounds::Effort;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// What is measured together.
+/// A set of benchmarks that run together.
 struct Suite {
     name: &'static str,
-    /// The parts of it that can be measured alone.
+    /// The modules that can be measured alone.
     modules: &'static [&'static str],
-    /// Measures all of it, or one module.
+    /// Measures the whole suite, or one module.
     run: fn(Effort, Option<&'static str>) -> anyhow::Result<()>,
 }
 
@@ -133,7 +133,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
     (suite.run)(effort, only)
 }
 
-/// How much is measured, and which module alone.
+/// Reads the effort and the single module from the flags.
 fn read(suite: &Suite, flags: &[&str]) -> anyhow::Result<(Effort, Option<&'static str>)> {
     let (mut effort, mut only) = (Effort::USUAL, None);
     let mut flags = flags.iter();

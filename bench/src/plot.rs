@@ -1,7 +1,7 @@
-//! Plots: how a rate or a time moves while senders, readers, threads or sessions double.
+//! Plots: a rate or a time as senders, readers, threads or sessions double.
 //!
-//! Both axes are logarithms of base 2, so that what scales with the number of threads is a diagonal, and peers that are
-//! a hundred times apart are still told from each other.
+//! Both axes are logarithms of base 2, so that linear scaling with the number of threads is a diagonal, and peers that
+//! are a hundred times apart are both visible.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::{report, rounds::Effort};
 
 const SIZE: (u32, u32) = (960, 600);
 const FONT: &str = "sans-serif";
-/// Told apart by those who see colors differently as well; ours is the first.
+/// Colors that color-blind readers can distinguish; ours is the first.
 const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -28,7 +28,8 @@ const COLORS: [RGBColor; 8] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// Senders, readers, threads or sessions, and the figure with so many; points that are no positive numbers are left out.
+    /// The number of senders, readers, threads or sessions, and the result; points without positive numbers are left
+    /// out.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -37,14 +38,14 @@ impl Series {
         Series { name: name.into(), points }
     }
 
-    /// The points as they are drawn.
+    /// Returns the drawn points.
     fn drawn(&self) -> Vec<(f64, f64)> {
         let is_drawn = |(x, y): &&(f64, f64)| *x > 0.0 && *y > 0.0 && y.is_finite();
         self.points.iter().filter(is_drawn).map(|(x, y)| (x.log2(), y.log2())).collect()
     }
 }
 
-/// What is drawn together.
+/// The series in one plot.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
     pub(crate) name: &'static str,
@@ -93,7 +94,7 @@ impl Plot {
         let drawn = self.series.iter().filter(|series| !series.drawn().is_empty());
         for (at, series) in drawn.enumerate() {
             let color = COLORS[at % COLORS.len()];
-            // Ours is the thick one; beyond the colors lines are thin and their points hollow.
+            // Ours is the thick line; after the last color, lines are thin and their points hollow.
             let style = color.stroke_width(if at == 0 { 4 } else { 2 });
             chart.draw_series(LineSeries::new(series.drawn(), style))?;
             let mark: ShapeStyle = if at < COLORS.len() { color.filled() } else { color.into() };
@@ -109,7 +110,7 @@ impl Plot {
     }
 }
 
-/// The whole powers around `values`.
+/// Returns the range of whole powers around `values`.
 fn whole(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let low = values.clone().fold(f64::INFINITY, f64::min).floor();
     let high = values.fold(f64::NEG_INFINITY, f64::max).ceil();
@@ -122,12 +123,12 @@ fn whole(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     }
 }
 
-/// One label for each power, or for every other one and so on where that would be too many.
+/// Returns the number of labels: one for each power, or fewer if they would be too many.
 fn labels(range: &Range<f64>) -> usize {
     ((range.end - range.start) as usize + 1).min(14)
 }
 
-/// What a place on an axis stands for.
+/// Formats the value of an axis position.
 fn power(exponent: &f64) -> String {
     let value = exponent.exp2();
     match value {

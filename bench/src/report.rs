@@ -1,4 +1,4 @@
-//! What a suite found: a table for people, and `target/bench/<suite>.json` for programs.
+//! The results of a suite: a table for people, and `target/bench/<suite>.json` for programs.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 
 use crate::rounds::Effort;
 
-/// How far below "at least X" still holds: what two runs of the same differ by on a shared machine.
+/// The tolerance of "at least X": two runs of the same code differ by this on a shared machine.
 const AT_LEAST_TOLERANCE: f64 = 0.95;
 
-/// One figure of ours beside the same of others.
+/// One result of ours, with those of others.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     what: String,
     ours: f64,
-    /// What was measured beside it in the same run; none for a peer that is not on this machine.
+    /// The peers' results in the same run; `None` for a peer that is not installed.
     beside: BTreeMap<String, Option<f64>>,
-    /// What was published or measured elsewhere: it stands in for a peer that is absent.
+    /// Published or earlier results, used for absent peers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     recorded: BTreeMap<String, f64>,
     unit: &'static str,
-    /// The computation, where ours was computed and not measured.
+    /// The computation, if the result was computed and not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     computed: Option<String>,
-    /// What ours should be, as a ratio to something beside it or as a count; none where it is only shown.
+    /// The goal for our result, as a ratio to another or as a count; `None` if it has no goal.
     aim: Option<String>,
     holds: bool,
 }
@@ -43,45 +43,45 @@ impl Row {
         }
     }
 
-    /// Puts `value` beside ours: a figure, or none where the peer is not on this machine.
+    /// Adds a peer's result, or `None` if the peer is not installed.
     pub(crate) fn beside(mut self, name: &str, value: impl Into<Option<f64>>) -> Row {
         self.beside.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Puts what was measured elsewhere beside ours: under the name of a peer, it stands in where that is absent.
+    /// Adds a recorded result: under the name of a peer, it replaces an absent one.
     pub(crate) fn recorded(mut self, name: &str, value: f64) -> Row {
         self.recorded.insert(name.to_owned(), value);
         self
     }
 
-    /// Marks ours as computed, and says how.
+    /// Marks our result as computed, and explains the computation.
     pub(crate) fn computed(mut self, computation: impl Into<String>) -> Row {
         self.computed = Some(computation.into());
         self
     }
 
-    /// The aim that ours is at most `factor` times what `name` was: of two aims both must hold.
+    /// Sets the goal that our result is at most `factor` times that of `name`: of two goals both must hold.
     pub(crate) fn at_most_times(self, factor: f64, name: &str) -> Row {
         let Some((value, source)) = self.measure_of(name) else { return self };
         let holds = self.ours <= factor * value;
         self.with_aim(format!("at most {}{name}{source}", times(factor)), holds)
     }
 
-    /// The aim that ours is at least `factor` times what `name` was, within the tolerance.
+    /// Sets the goal that our result is at least `factor` times that of `name`, within the tolerance.
     pub(crate) fn at_least_times(self, factor: f64, name: &str) -> Row {
         let Some((value, source)) = self.measure_of(name) else { return self };
         let holds = self.ours >= AT_LEAST_TOLERANCE * factor * value;
         self.with_aim(format!("at least {}{name}{source}", times(factor)), holds)
     }
 
-    /// The aim that ours is at most `count`.
+    /// Sets the goal that our result is at most `count`.
     pub(crate) fn at_most(self, count: f64) -> Row {
         let holds = self.ours <= count;
         self.with_aim(format!("at most {count}"), holds)
     }
 
-    /// What stands under `name`: measured in this run, else recorded, which the aim then says.
+    /// Returns the result of `name`: measured in this run, or recorded, which the goal then states.
     fn measure_of(&self, name: &str) -> Option<(f64, &'static str)> {
         let measured = self.beside.get(name).copied().flatten().map(|value| (value, ""));
         measured.or_else(|| Some((*self.recorded.get(name)?, " (recorded)")))
@@ -105,7 +105,7 @@ fn times(factor: f64) -> String {
 #[derive(Debug)]
 pub(crate) struct Report {
     suite: String,
-    /// Small inputs show that everything runs, and no more.
+    /// True for small inputs, which only test that everything runs.
     is_quick: bool,
     rows: Vec<Row>,
 }
@@ -115,7 +115,7 @@ impl Report {
         Report { suite: suite.into(), is_quick: effort.is_quick, rows: Vec::new() }
     }
 
-    /// Adds `row` and shows it at once: a suite takes minutes.
+    /// Adds `row` and prints it at once: a suite takes minutes.
     pub(crate) fn add(&mut self, mut row: Row) {
         if self.is_quick {
             row = Row { aim: None, holds: true, ..row };
@@ -124,7 +124,7 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Writes the rows to `target/bench/<suite>.json`, quick ones to a file that nobody takes for them.
+    /// Writes the rows to `target/bench/<suite>.json`, quick ones to a separate file.
     pub(crate) fn write(&self) -> anyhow::Result<()> {
         let path = self.file("", "json")?;
         let json = serde_json::to_string_pretty(&self.rows)? + "\n";
@@ -134,14 +134,14 @@ impl Report {
         Ok(())
     }
 
-    /// The file of the suite in `target/bench` whose name goes on with `rest`.
+    /// Returns the suite's file in `target/bench` with `rest` at the end of its name.
     pub(crate) fn file(&self, rest: &str, ending: &str) -> anyhow::Result<PathBuf> {
         let quick = if self.is_quick { "-quick" } else { "" };
         Ok(folder()?.join(format!("{}{rest}{quick}.{ending}", self.suite)))
     }
 }
 
-/// `target/bench` of the repository, wherever the build itself is kept.
+/// Returns `target/bench` of the repository, even if the build directory is elsewhere.
 pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     let bench = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let root = bench.parent().context("bench/ is in the repository")?;
@@ -167,7 +167,7 @@ fn line(row: &Row) -> String {
     format!("{:<58} {:>9} {:<6} {}{aim}", row.what, figure(row.ours), row.unit, beside.join(", "))
 }
 
-/// Three digits that matter, whatever the size.
+/// Formats a number with three significant digits.
 fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 => 0,

@@ -1,44 +1,44 @@
-//! Rounds: each contender once per round, in turn, so that a machine that slows down slows all of them.
+//! Rounds: each contender runs once per round, alternately, so that a machine that slows down slows all of them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effort {
     /// Rounds of each contender.
     pub(crate) rounds: usize,
-    /// Small inputs, to see that everything runs: nothing is judged then.
+    /// True for small inputs, which only test that everything runs: no goals apply.
     pub(crate) is_quick: bool,
 }
 
 impl Effort {
     /// One round of small inputs.
     pub(crate) const QUICK: Effort = Effort { rounds: 1, is_quick: true };
-    /// Enough to judge, within twenty minutes.
+    /// Enough rounds for reliable results, within twenty minutes.
     pub(crate) const USUAL: Effort = Effort::of(5);
-    /// More of the same.
+    /// More rounds.
     pub(crate) const LONG: Effort = Effort::of(15);
 
-    /// So many rounds of full inputs.
+    /// Returns this number of rounds of full inputs.
     pub(crate) const fn of(rounds: usize) -> Effort {
         Effort { rounds, is_quick: false }
     }
 
-    /// `full`, or `small` when only a look is wanted.
+    /// Returns `full`, or `small` for a quick run.
     pub(crate) fn size(self, small: usize, full: usize) -> usize {
         if self.is_quick { small } else { full }
     }
 }
 
-/// The middle one of `samples`; of an even number the lower of the two.
+/// Returns the median of `samples`; of an even number the lower middle one.
 pub(crate) fn median(samples: impl IntoIterator<Item = f64>) -> f64 {
     let mut samples: Vec<f64> = samples.into_iter().collect();
     samples.sort_by(f64::total_cmp);
     samples.get(samples.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What was measured, by name, once a round.
+/// Measured values by name, one per round.
 #[derive(Default)]
 pub(crate) struct Samples(BTreeMap<String, Vec<f64>>);
 
@@ -47,7 +47,7 @@ impl Samples {
         self.0.entry(name.into()).or_default().push(value);
     }
 
-    /// The median of all rounds; not a number where nothing was measured.
+    /// Returns the median of all rounds; NaN if nothing was measured.
     pub(crate) fn median(&self, name: &str) -> f64 {
         median(self.0.get(name).into_iter().flatten().copied())
     }
@@ -61,7 +61,7 @@ impl Samples {
     }
 }
 
-/// How long `work` takes, and what it returns.
+/// Returns the duration of `work`, and its result.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = Instant::now();
     let result = work();

@@ -1,4 +1,4 @@
-//! Servers under measurement, each a process on cores of its own.
+//! Measured servers, each a process on separate cores.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,29 +15,29 @@ use anyhow::{Context as _, bail, ensure};
 use crate::http::{connect, get};
 use crate::process::memory;
 
-/// Cores of a server, as taskset(1) names them, and that of its clients.
+/// The core of a server, as taskset(1) names it, and that of its clients.
 pub(crate) const ONE_CORE: &str = "0";
 pub(crate) const CLIENTS: &str = "1";
 
-/// The program that is measured; `cargo xtask bench` says where it was built.
+/// The measured program; `cargo xtask bench` sets its path.
 const PROGRAM: &str = "LINESIDE_PROGRAM";
-/// How long a server may take to listen.
+/// The timeout for a server to listen.
 const START_MAX: Duration = Duration::from_secs(10);
-/// How long it may take until it has what it is asked for.
+/// The timeout for a server to have the requested data.
 const THERE_MAX: Duration = Duration::from_secs(20);
-/// How long it may take to end.
+/// The timeout for a server to end.
 const END_MAX: Duration = Duration::from_secs(2);
-/// Between two looks whether it does.
+/// The interval of these checks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A server's process; ended with this.
+/// A server's process; dropping this ends it.
 pub(crate) struct Server {
     process: Child,
     pub(crate) url: String,
     pub(crate) port: u16,
 }
 
-/// Where the programs are, and a folder for what they need.
+/// The paths of the programs, and a folder for their files.
 pub(crate) struct Place {
     pub(crate) lineside: PathBuf,
     pub(crate) folder: tempfile::TempDir,
@@ -58,7 +58,7 @@ impl Place {
         Ok(Place { lineside, folder: tempfile::tempdir()? })
     }
 
-    /// The server that is measured, with what its configuration says for a port.
+    /// Starts the measured server with the configuration for a port.
     pub(crate) fn serve(
         &self,
         scheme: &str,
@@ -76,7 +76,7 @@ impl Place {
 }
 
 impl Server {
-    /// Starts a server that listens at `port`, and waits until it does; `log` takes what it complains about.
+    /// Starts a server that listens at `port`, and waits until it does; `log` receives its standard error.
     pub(crate) fn start(
         mut command: Command,
         url: String,
@@ -93,7 +93,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts this program as a server that says in its first line at which port it listens.
+    /// Starts this program as a server that prints its port in the first line.
     pub(crate) fn start_own(cores: &str, arguments: &[&str]) -> anyhow::Result<Server> {
         let mut command = pinned(cores, env::current_exe()?);
         let mut process = command.args(arguments).stdout(Stdio::piped()).spawn()?;
@@ -110,7 +110,7 @@ impl Server {
         self.process.id()
     }
 
-    /// The most memory that ever was resident.
+    /// Returns the peak of resident memory.
     pub(crate) fn peak_bytes(&self) -> anyhow::Result<f64> {
         memory(&self.id().to_string(), "VmHWM:")
     }
@@ -131,7 +131,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Politely first: nginx's workers outlive a master that is killed. One that is gone already needs no end.
+        // SIGTERM first: nginx's workers outlive a master that is killed. A process that has ended needs nothing.
         _ = Command::new("kill").arg(self.id().to_string()).status();
         let start = Instant::now();
         while start.elapsed() < END_MAX && matches!(self.process.try_wait(), Ok(None)) {
@@ -142,7 +142,7 @@ impl Drop for Server {
     }
 }
 
-/// Asks until there is an answer.
+/// Repeats a request until it succeeds.
 #[cfg(any(feature = "formats", feature = "proxy"))]
 pub(crate) fn until_there(server: &Server, path: &str, headers: &str) -> anyhow::Result<()> {
     let start = Instant::now();
@@ -156,7 +156,7 @@ pub(crate) fn until_there(server: &Server, path: &str, headers: &str) -> anyhow:
     }
 }
 
-/// A program on these cores only.
+/// Returns a command on these cores only.
 pub(crate) fn pinned(cores: &str, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("taskset");
     command.args(["--cpu-list", cores]).arg(program);

@@ -1,9 +1,9 @@
-//! The least that a server can do: what a delivery costs when there is nothing but the socket.
+//! The least work that a server can do: a delivery costs only the socket.
 //!
-//! One thread and one epoll for accepting and reading; the answers to a handshake, to `connect` and `subscribe` and to
-//! `POST /api/publish` stand in the program; what is published is framed once and given to each socket with one
-//! write(2). Of a connection nothing is kept but its descriptor and whether it listens. It has one room, reads what
-//! comes in one piece, and gives up at anything else: whatever a real server does beyond that is its overhead.
+//! One thread and one epoll accept and read; the answers to a handshake, to `connect` and `subscribe` and to `POST
+//! /api/publish` are constants; a publication is framed once and sent to each socket with one write(2). A connection is
+//! only its descriptor and a subscribed flag. The server has one room, reads only messages that arrive in one piece,
+//! and fails on any other: everything that a real server does beyond that is its overhead.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use lineside_wire::websocket::{
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
-/// Read from a socket at once; nothing that the load generator sends is longer.
+/// The size of a read; nothing that the load generator sends is longer.
 const READ_BYTES: usize = 64 << 10;
-/// Sockets of which the system tells at once.
+/// Sockets that one poll reports.
 const EVENTS_AT_ONCE: usize = 1_024;
 const LISTENER: Token = Token(usize::MAX);
 /// Both replies at once: the load generator sends both commands at once.
 const CANNED: &str = "{\"id\":1,\"connect\":{\"client\":\"0\",\"version\":\"0\",\"ping\":25,\"pong\":true}}\n{\"id\":2,\"subscribe\":{}}";
 const BEFORE_DATA: &str = "{\"push\":{\"channel\":\"app/load/1\",\"pub\":{\"data\":";
 
-/// A socket, and whether it has subscribed.
+/// A socket, and true if it has subscribed.
 struct Row {
     socket: TcpStream,
     listens: bool,
@@ -37,15 +37,15 @@ struct Bare {
     rows: Vec<Option<Row>>,
     free: Vec<usize>,
     read: Vec<u8>,
-    /// Framed, and not written yet.
+    /// Framed publications that are not written yet.
     pending: Vec<u8>,
     due: Option<Instant>,
     coalesce: Option<Duration>,
     offset: u64,
 }
 
-/// Serves until it is killed; says its port on a line first. With `coalesce` what is published waits that long for
-/// more, and goes out in one write.
+/// Serves until it is killed; prints its port on a line first. With `coalesce`, a publication waits that long for more,
+/// and all are sent in one write.
 pub(super) fn serve(coalesce: Option<Duration>) -> anyhow::Result<()> {
     let mut listener = TcpListener::bind(([127, 0, 0, 1], 0).into())?;
     println!("{}", listener.local_addr()?.port());
@@ -170,7 +170,7 @@ impl Bare {
         Ok(())
     }
 
-    /// Frames what is published, with its place.
+    /// Frames a publication with its offset.
     fn publish(&mut self, request: &[u8]) -> anyhow::Result<()> {
         let request = str::from_utf8(request)?;
         let (_, body) = request.split_once("\r\n\r\n").context("a request without a body")?;
@@ -192,13 +192,13 @@ impl Bare {
         }
     }
 
-    /// One buffer to every socket, by one write(2) each.
+    /// Writes one buffer to every socket, by one write(2) each.
     fn write_all(&mut self) -> anyhow::Result<()> {
         for row in self.rows.iter_mut().flatten().filter(|row| row.listens) {
             match row.socket.write(&self.pending) {
                 Ok(n) if n == self.pending.len() => {}
                 Ok(_) => bail!("a socket took only a part: this load is too much to compare with"),
-                // It has gone, and the poll says so soon.
+                // A closed socket: the next poll reports it.
                 Err(error) if error.kind() != ErrorKind::WouldBlock => {}
                 Err(_) => bail!("a socket is full: this load is too much to compare with"),
             }
@@ -209,7 +209,7 @@ impl Bare {
     }
 }
 
-/// The reply to a WebSocket's request.
+/// Returns the reply to a WebSocket's request.
 fn accepted(request: &[u8]) -> anyhow::Result<Vec<u8>> {
     let request = str::from_utf8(request)?;
     let headers = request.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));

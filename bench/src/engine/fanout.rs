@@ -1,4 +1,5 @@
-//! One message to everyone: memory and CPU of a session, of its beginning and of a delivery, and how late the last one is.
+//! One message to all sessions: memory and CPU of a session, of its connect and of a delivery, and the latency of the
+//! last delivery.
 
 use std::thread;
 use std::time::Duration;
@@ -12,29 +13,29 @@ use crate::{
     rounds::Effort,
 };
 
-/// How many sessions a server is given: as many as its descriptors allow, and fewer.
+/// Numbers of sessions: as many as the server's descriptors allow, and fewer.
 const SESSIONS: [usize; 3] = [10_000, 5_000, 2_500];
 const SESSIONS_QUICK: [usize; 3] = [1_000, 500, 250];
-/// Lone publications: each has reached everybody before the next one comes.
+/// Single publications: each has reached all sessions before the next one.
 const LONE_RATE: f64 = 4.0;
 const LONE_SECONDS: f64 = 3.0;
-/// Sustained: so many a second.
+/// Sustained publications a second.
 const SUSTAINED_RATE: f64 = 10.0;
 const SUSTAINED_SECONDS: f64 = 5.0;
-/// Many publications to fewer sessions, and how long a server that is behind may gather them.
+/// Many publications to fewer sessions, and the time for which a busy server may coalesce them.
 const BUSY_RATE: f64 = 500.0;
 const BUSY_SESSIONS: usize = 1_000;
 const BUSY_SECONDS: f64 = 4.0;
 const COALESCE: Duration = Duration::from_millis(10);
-/// One large message after which a session is to be as small as before.
+/// The size of a large message, after which a session must be as small as before.
 const LARGE_BYTES: usize = 60_000;
-/// Rooms that each session listens to, and publications a second over all of them.
+/// Rooms that each session subscribes to, and publications a second over all of them.
 const ROOMS: [usize; 2] = [1, 10];
 const ROOMS_RATE: f64 = 50.0;
 const ROOMS_SESSIONS: usize = 1_000;
-/// So that code and tables that every server needs once are not counted as the sessions'.
+/// Sessions of a warm-up run, so that code and tables shared by all sessions are not counted as theirs.
 const WARM_SESSIONS: usize = 200;
-/// For a server to let go of the sessions of the run before.
+/// The time for a server to free the sessions of the previous run.
 const BREATH: Duration = Duration::from_millis(500);
 
 const OURS: &str = "Lineside";
@@ -75,7 +76,7 @@ fn sizes(effort: Effort) -> [usize; 3] {
     if effort.is_quick { SESSIONS_QUICK } else { SESSIONS }
 }
 
-/// A server that has served once.
+/// Runs a warm-up load on a server.
 fn warm(bench: &Bench, server: Server) -> anyhow::Result<Server> {
     Load::publishing(PLAIN, WARM_SESSIONS, 10.0, 0.5).run(&bench.place, &server)?;
     thread::sleep(BREATH);
@@ -93,7 +94,7 @@ fn note_losses(samples: &mut Samples, found: &Found) {
     samples.add("lost", found.lost() as f64);
 }
 
-/// What both servers are asked for: lone publications to few and many, then sustained ones.
+/// Measures both servers: single publications to few and many sessions, then sustained ones.
 fn common(bench: &Bench, samples: &mut Samples, who: &str, server: &Server) -> anyhow::Result<()> {
     let sizes = sizes(bench.effort);
     for sessions in sizes {
@@ -116,7 +117,7 @@ fn common(bench: &Bench, samples: &mut Samples, who: &str, server: &Server) -> a
     Ok(())
 }
 
-/// The same where what is published can be asked for again.
+/// Measures single publications to a channel with history.
 fn kept(bench: &Bench, samples: &mut Samples, server: &Server) -> anyhow::Result<()> {
     let found = lone(bench, server, KEPT, sizes(bench.effort)[0])?;
     samples.add("kept", found.cpu_per_delivery()?);
@@ -147,8 +148,8 @@ fn rooms(bench: &Bench, samples: &mut Samples, server: &Server) -> anyhow::Resul
     Ok(())
 }
 
-/// Memory before and after a large message has passed, on a server of its own: what one run leaves behind, the next one
-/// would not be charged for.
+/// Measures memory before and after a large message, on a separate server: memory that one run leaves behind would not
+/// be counted for the next.
 fn large(bench: &Bench, samples: &mut Samples, transport: &str) -> anyhow::Result<()> {
     let server = warm(bench, bench.place.lineside(ONE_CORE, "")?)?;
     let sessions = sizes(bench.effort)[0];
@@ -162,7 +163,7 @@ fn large(bench: &Bench, samples: &mut Samples, transport: &str) -> anyhow::Resul
     Ok(())
 }
 
-/// The same through TLS.
+/// Measures single publications through TLS.
 fn secured(bench: &Bench, samples: &mut Samples) -> anyhow::Result<()> {
     let server = warm(bench, bench.place.secured(ONE_CORE)?)?;
     let found = lone(bench, &server, PLAIN, sizes(bench.effort)[0])?;

@@ -1,4 +1,4 @@
-//! Feeds for a server under measurement: a file with as many vehicles as a state is to be large.
+//! Feeds for a measured server: a file with a given number of vehicles.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,18 @@ use lineside_formats::gtfs_rt::proto::{
 };
 use prost::Message as _;
 
-/// Vehicles of a row, and how far they are from each other, in degrees.
+/// Vehicles of a row, and the distance between them in degrees.
 const ROW: usize = 100;
 const APART: f32 = 0.01;
-/// How far a vehicle goes between two writings.
+/// The distance that a vehicle moves between two writes.
 const STEP: f32 = 0.0005;
 
-/// A feed, as the server's configuration names it.
+/// Returns the configuration section of a feed.
 pub(super) fn section(id: &str, file: &Path) -> String {
     format!("\n[[feed]]\nid = \"{id}\"\nurl = \"{}\"\npoll = \"1s\"\n", file.display())
 }
 
-/// Writes `vehicles` of which `moving` have gone a step further for each `turn`.
+/// Writes `vehicles`, of which `moving` have moved a step for each `turn`.
 pub(super) fn write(
     file: &Path,
     vehicles: usize,
@@ -39,7 +39,7 @@ pub(super) fn write(
         ..FeedHeader::default()
     };
     let message = FeedMessage { header, entity };
-    // A reader finds the one or the other, and nothing in between.
+    // The rename is atomic: a reader finds the old file or the new one.
     let beside = file.with_extension("new");
     fs::write(&beside, message.encode_to_vec()).with_context(|| format!("{}", beside.display()))?;
     Ok(fs::rename(&beside, file)?)

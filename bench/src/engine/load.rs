@@ -1,4 +1,4 @@
-//! Runs of `lineside load`: what clients are sent and what it costs, by a program that meets both servers alike.
+//! Runs of `lineside load`: deliveries to clients and their cost, measured by one program for both servers.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::servers::{CLIENTS, FIRST, KEY, LAST, Place, Server, in_turn, pinned};
 
-/// It ends with this if everybody had everything, and if something was lost.
+/// The exit codes if nothing was lost, and if something was.
 const FINISHED: [i32; 2] = [0, 1];
 
-/// What a run is to do.
+/// The parameters of a run.
 #[derive(Clone)]
 pub(super) struct Load<'a> {
     pub(super) sessions: usize,
@@ -23,7 +23,7 @@ pub(super) struct Load<'a> {
     pub(super) seconds: f64,
 }
 
-/// What it found, as far as it is wanted.
+/// The needed part of a run's result.
 #[derive(Deserialize)]
 pub(super) struct Found {
     pub(super) connect: Connect,
@@ -35,7 +35,7 @@ pub(super) struct Found {
 #[derive(Deserialize)]
 pub(super) struct Connect {
     pub(super) seconds: f64,
-    /// Received until all were there.
+    /// Bytes received until all sessions were connected.
     pub(super) bytes: u64,
     failed: BTreeMap<String, u64>,
 }
@@ -48,7 +48,7 @@ struct Deliveries {
     refused: BTreeMap<String, u64>,
 }
 
-/// In milliseconds.
+/// Milliseconds.
 #[derive(Clone, Copy, Deserialize)]
 pub(super) struct Latency {
     pub(super) p99: f64,
@@ -65,14 +65,14 @@ pub(super) struct Costs {
 }
 
 impl Load<'_> {
-    /// Sessions that listen to a channel, with publications there.
+    /// Returns a load of sessions that subscribe to a channel with publications.
     pub(super) fn publishing(channel: &str, sessions: usize, rate: f64, seconds: f64) -> Self {
         let channels = vec![channel.to_owned()];
         Load { sessions, channels, transport: "websocket", publish: Some((rate, 200)), seconds }
     }
 
-    /// Begins a run in which how late something is must not depend on what other clients do. It sleeps when there is
-    /// nothing to do: nobody else would have a turn.
+    /// Begins a run whose latencies must not depend on other clients. It sleeps when it is idle, because with its
+    /// priority no other process would run.
     pub(super) fn begin_urgently(&self, place: &Place, server: &Server) -> anyhow::Result<Run> {
         self.begin_as(in_turn(FIRST, CLIENTS, &place.lineside), place, server, "urgent", false)
     }
@@ -97,7 +97,7 @@ impl Load<'_> {
             command.args(["--publish", &rate.to_string(), "--size", &bytes.to_string()]);
         }
         if awake {
-            // Whether a client sleeps is chance, and to wake it costs the server as much as the write does.
+            // A sleeping client is a matter of chance, and waking it costs the server as much as the write does.
             command.arg("--awake");
         }
         if server.url.starts_with("https:") {
@@ -108,26 +108,26 @@ impl Load<'_> {
         Ok(Run { process, json })
     }
 
-    /// A whole run.
+    /// Runs the load to its end.
     pub(super) fn run(&self, place: &Place, server: &Server) -> anyhow::Result<Found> {
         self.begin_as(pinned(CLIENTS, &place.lineside), place, server, "load", true)?.end()
     }
 
-    /// A whole run of clients that nobody else has to wait for.
+    /// Runs the load to its end, with clients of the lowest priority.
     pub(super) fn run_last(&self, place: &Place, server: &Server) -> anyhow::Result<Found> {
         let command = in_turn(LAST, CLIENTS, &place.lineside);
         self.begin_as(command, place, server, "load", true)?.end()
     }
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run {
     process: Child,
     json: std::path::PathBuf,
 }
 
 impl Run {
-    /// Waits for its end.
+    /// Waits for the end of the run.
     pub(super) fn end(self) -> anyhow::Result<Found> {
         let output = self.process.wait_with_output()?;
         if !output.status.code().is_some_and(|code| FINISHED.contains(&code)) {
@@ -139,8 +139,8 @@ impl Run {
 }
 
 impl Found {
-    /// Whatever went wrong: deliveries that did not come or came twice, sessions that were not let in or were closed,
-    /// publications that were refused.
+    /// Returns the number of failures: missing and duplicate deliveries, rejected and closed sessions, rejected
+    /// publications.
     pub(super) fn lost(&self) -> u64 {
         let Deliveries { missing, duplicates, closed, refused } = &self.deliveries;
         let reasons = [&self.connect.failed, closed, refused];
@@ -155,12 +155,12 @@ impl Found {
         self.server_process.context("a server whose costs can be read")
     }
 
-    /// Microseconds of the server's CPU.
+    /// Returns the microseconds of the server's CPU.
     pub(super) fn cpu_per_delivery(&self) -> anyhow::Result<f64> {
         self.costs()?.cpu_us_per_delivery.context("deliveries")
     }
 
-    /// What each session takes once everything has been delivered.
+    /// Returns the bytes of each session after all deliveries.
     pub(super) fn bytes_after(&self, sessions: usize) -> anyhow::Result<f64> {
         let costs = self.costs()?;
         Ok((costs.resident_bytes_after - costs.resident_bytes_before) / sessions as f64)

@@ -1,4 +1,5 @@
-//! A million sessions in one room, in one process and without sockets: what each takes, and how long it takes to tell all.
+//! A million sessions in one room, in one process and without sockets: the memory of each, and the time of a
+//! publication to all.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,18 +29,18 @@ use crate::{process::memory, report::Row, rounds::timed};
 
 const SESSIONS: usize = 1_000_000;
 const SESSIONS_QUICK: usize = 20_000;
-/// Of which the median is taken.
+/// Publications whose median is reported.
 const PUBLICATIONS: usize = 5;
 const COMMANDS: &[u8] =
     b"{\"id\":1,\"connect\":{}}\n{\"id\":2,\"subscribe\":{\"channel\":\"app/load/1\"}}";
 
-/// What a process says of itself.
+/// The result of a process.
 #[derive(Serialize, Deserialize)]
 struct Outcome {
     bytes: f64,
     /// Microseconds of a connect and subscribe.
     connect: f64,
-    /// Milliseconds until the publisher goes on, and until the last session has given its bytes away.
+    /// Milliseconds until the publish call returns, and until the last session has delivered its bytes.
     publisher: f64,
     last: f64,
 }
@@ -69,7 +70,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The process's side.
+/// Runs as the measured process.
 pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
     let hub = Hub::new(HubConfig::default(), Arc::new(Nothing), Arc::new(RealClock::new()), 1);
     let mut audience = PartitionListener::new(&hub, Arc::new(Nothing), Arc::new(Nothing));
@@ -132,7 +133,8 @@ fn connect(
     Ok(connection)
 }
 
-/// A partition's turn: which rooms have news, who sits there, and each one's bytes. How many had any.
+/// Runs one round of a partition: collects the rooms with news, their subscribers, and the bytes of each. Returns the
+/// number of subscribers with bytes.
 fn tell(
     audience: &mut PartitionListener,
     rows: &mut [Box<CentrifugeConnection>],
@@ -150,7 +152,7 @@ fn tell(
     written
 }
 
-/// What a socket would be written; whether there was anything.
+/// Drops the bytes that a socket would be sent; returns true if there were any.
 fn give_away(
     row: &mut CentrifugeConnection,
     codecs: &mut ThreadCodecs,
@@ -168,7 +170,8 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// A source without feeds, a listener that need not be woken, workers that have nothing to do, and a gate that is open.
+/// A source without feeds, a listener that needs no wake-up, workers without work, and an authorizer that admits
+/// everyone.
 struct Nothing;
 
 impl fmt::Debug for Nothing {

@@ -1,7 +1,7 @@
-//! `engine`: what it costs to tell everyone, beside a bare loop that does nothing but write.
+//! `engine`: the cost of publishing to all sessions, compared with a bare loop that only writes.
 //!
-//! Servers are processes on a core of their own, clients are `lineside load` on the other. Both servers are measured in
-//! turn, each round anew.
+//! Servers are processes on one core, clients are `lineside load` on the other. Both servers are measured alternately
+//! in each round.
 
 mod bare;
 mod fanout;
@@ -27,7 +27,7 @@ pub(crate) const BARE: &str = "bare";
 pub(crate) const MILLION: &str = "million";
 pub(crate) const PAGES: &str = "pages";
 
-/// What measures one part.
+/// A function that measures one part.
 type Measure = fn(&mut Bench) -> anyhow::Result<()>;
 
 static MODULES: [Measure; NAMES.len()] = [fanout::run, state::run, pages::run, million::run];
@@ -35,7 +35,7 @@ static MODULES: [Measure; NAMES.len()] = [fanout::run, state::run, pages::run, m
 /// The modules in the order in which they are measured.
 pub(crate) const NAMES: &[&str] = &["fanout", "state", "pages", "million"];
 
-/// Measures all modules, or `only` one: its rows then go to a file of their own.
+/// Measures all modules, or `only` one: its rows are written to a separate file.
 pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<()> {
     let suite = only.map_or("engine".to_owned(), |only| format!("engine-{only}"));
     let report = Report::new(suite, effort);
@@ -51,7 +51,7 @@ pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<
     bench.report.write()
 }
 
-/// This program as one of the processes that the suite starts; `None` if the arguments name none of them.
+/// Runs this program as one of the suite's processes; `None` if the arguments name none of them.
 pub(crate) fn child(arguments: &[&str]) -> Option<anyhow::Result<()>> {
     match arguments {
         [BARE] => Some(bare::serve(None)),
@@ -68,13 +68,12 @@ pub(crate) fn child(arguments: &[&str]) -> Option<anyhow::Result<()>> {
     }
 }
 
-/// What the modules measure with.
+/// The context of the modules' measurements.
 struct Bench {
     effort: Effort,
     report: Report,
     place: Place,
 }
 
-/// How many KiB, MB, and milliseconds.
 const KIB: f64 = 1_024.0;
 const MB: f64 = 1e6;

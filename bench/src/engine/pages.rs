@@ -1,4 +1,5 @@
-//! A morning: users who open the front page and stay for the live changes, one after the other, at a server with one core.
+//! A morning: users who open the front page and stay for the live changes, one after another, on a server with one
+//! core.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read as _, Write as _};
@@ -31,23 +32,23 @@ const SECONDS_QUICK: u64 = 3;
 const VEHICLES: usize = 300;
 const MOVING: usize = 100;
 const MOVES_EVERY: Duration = Duration::from_secs(2);
-/// Users that may be waiting for a page at the same time.
+/// Users that may wait for a page at the same time.
 const VISITORS: usize = 64;
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 const READ_BYTES: usize = 64 << 10;
-/// How often those who sit are joined by those who came.
+/// The interval at which newly subscribed users join the connected ones.
 const LOOK: Duration = Duration::from_millis(20);
 const COMMANDS: &[u8] =
     b"{\"id\":1,\"connect\":{}}\n{\"id\":2,\"subscribe\":{\"channel\":\"feed/city\"}}";
 
-/// What the visitors say.
+/// The result of the visitors' process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Visit {
     requests: usize,
     failed: BTreeMap<String, usize>,
-    /// Connections that the server ended while somebody sat there.
+    /// Connections that the server closed while they were subscribed.
     cut: usize,
-    /// Milliseconds from opening the first connection to being subscribed.
+    /// Milliseconds from opening the first connection to the subscription.
     p99: f64,
     bytes: u64,
 }
@@ -67,7 +68,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    // A feed that stands still for a moment is not what is measured.
+                    // A failed write of the feed for a moment is not measured.
                     _ = feeds::write(&file, VEHICLES, MOVING, turn);
                     thread::park_timeout(MOVES_EVERY);
                 }
@@ -103,7 +104,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The visitors' side, in a process of its own: prints a [`Visit`].
+/// Runs as the visitors' process: prints a [`Visit`].
 pub(super) fn visit(port: &str, users: &str, seconds: &str) -> anyhow::Result<()> {
     let port: u16 = port.parse()?;
     let (users, seconds): (usize, u64) = (users.parse()?, seconds.parse()?);
@@ -127,7 +128,7 @@ pub(super) fn visit(port: &str, users: &str, seconds: &str) -> anyhow::Result<()
                         }
                         thread::sleep(arrival(user).saturating_duration_since(Instant::now()));
                         if let Some(live) = visitor.come(port, paths) {
-                            // Whoever sits down when all is over misses nothing.
+                            // A connection after the end of the measurement is not needed.
                             _ = seat.send(live);
                         }
                     }
@@ -162,7 +163,7 @@ fn summed(visitors: Vec<Visitor>, cut: usize, bytes: u64) -> Visit {
     visit
 }
 
-/// One user after the other.
+/// A thread that simulates one user after another.
 #[derive(Default)]
 struct Visitor {
     requests: usize,
@@ -178,7 +179,7 @@ struct Live {
 }
 
 impl Visitor {
-    /// Opens the page and what it consists of, then subscribes.
+    /// Opens the page and its assets, then subscribes.
     fn come(&mut self, port: u16, paths: &[String]) -> Option<Live> {
         let start = Instant::now();
         let came = self.read_page(port, paths).and_then(|()| {
@@ -210,10 +211,10 @@ impl Visitor {
     }
 }
 
-/// As browsers accept them.
+/// The encodings that browsers accept.
 const ENCODINGS: &str = "Accept-Encoding: gzip, br\r\n";
 
-/// What the front page consists of besides itself.
+/// Returns the addresses of the front page's assets.
 fn page(port: u16) -> anyhow::Result<Vec<String>> {
     let html = get(&mut BufReader::new(connect(port)?), "/", "")?;
     let html = String::from_utf8(html).context("the front page is text")?;
@@ -276,8 +277,8 @@ fn masked(payload: &[u8]) -> BytesMut {
     into
 }
 
-/// Reads all that comes to those who came, and answers pings, until nobody comes any more. How many were cut off, and
-/// how many bytes came.
+/// Reads everything sent to the connected users, and answers pings, until no more users come. Returns the number of
+/// closed connections, and the bytes received.
 fn sit(seats: &mpsc::Receiver<Live>) -> anyhow::Result<(usize, u64)> {
     let mut poll = Poll::new()?;
     let mut events = Events::with_capacity(1_024);
@@ -308,7 +309,7 @@ fn sit(seats: &mpsc::Receiver<Live>) -> anyhow::Result<(usize, u64)> {
     }
 }
 
-/// Reads what is there; false when that is the end.
+/// Reads the available bytes; returns false at the end of the connection.
 fn drain(
     row: &mut Option<(mio::net::TcpStream, WebSocketReader)>,
     read: &mut [u8],
@@ -327,7 +328,7 @@ fn drain(
         let mut rest = &mut read[..n];
         while let Some(event) = reader.next_event(&mut rest, inflater) {
             match event {
-                // A ping; a pong is as long as a request, and fits.
+                // A ping; a pong is as short as a request, and fits into the buffer.
                 Ok(WebSocketEvent::Text(text)) if text == "{}" => {
                     if socket.write(&masked(b"{}")).is_err() {
                         return false;

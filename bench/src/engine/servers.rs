@@ -1,4 +1,4 @@
-//! The servers of these measurements: Lineside with and without TLS, and the bare loop.
+//! The measured servers: Lineside with and without TLS, and the bare loop.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,20 +10,20 @@ pub(super) use crate::servers::{CLIENTS, ONE_CORE, Place, Server, pinned};
 
 /// Both cores, as taskset(1) names them.
 pub(super) const TWO_CORES: &str = "0,1";
-/// What the server API asks for.
+/// The key of the server API.
 pub(super) const KEY: &str = "bench";
 
-/// The channels of the measurements: one that nothing is kept of, and one with a history.
+/// The channels of the measurements: one without and one with a history.
 pub(super) const PLAIN: &str = "app/load/1";
 pub(super) const KEPT: &str = "app/kept/1";
 
 impl Place {
-    /// The server that is measured, with further sections of its configuration.
+    /// Starts the measured server, with further sections of its configuration.
     pub(super) fn lineside(&self, cores: &str, sections: &str) -> anyhow::Result<Server> {
         self.serve("http", cores, |port| configuration(port, sections))
     }
 
-    /// The same with TLS, and a certificate of its own.
+    /// Starts the measured server with TLS and a self-signed certificate.
     pub(super) fn secured(&self, cores: &str) -> anyhow::Result<Server> {
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
         let (cert, key) = (self.certificate(), self.folder.path().join("key.pem"));
@@ -34,12 +34,12 @@ impl Place {
         self.serve("https", cores, |port| configuration(port, &section))
     }
 
-    /// What clients are to trust.
+    /// Returns the path of the certificate that clients must trust.
     pub(super) fn certificate(&self) -> PathBuf {
         self.folder.path().join("cert.pem")
     }
 
-    /// The bare loop.
+    /// Starts the bare loop.
     pub(super) fn bare(&self, coalesce: Option<Duration>) -> anyhow::Result<Server> {
         let wait = coalesce.map(|wait| wait.as_millis().to_string());
         let arguments: Vec<&str> = [super::BARE].into_iter().chain(wait.as_deref()).collect();
@@ -47,12 +47,12 @@ impl Place {
     }
 }
 
-/// Before all others on a core: who measures how late something is must not wait for its own turn.
+/// The highest priority on a core: a process that measures latency must not wait for its own turn.
 pub(super) const FIRST: [&str; 2] = ["--fifo", "10"];
-/// After all others on a core, the kernel's own work for sockets included.
+/// The lowest priority on a core, below the kernel's own work for sockets.
 pub(super) const LAST: [&str; 2] = ["--idle", "0"];
 
-/// A program on these cores only, [`FIRST`] or [`LAST`] there if the system lets it.
+/// Returns a command on these cores only, with the priority [`FIRST`] or [`LAST`] if the system permits it.
 pub(super) fn in_turn(turn: [&str; 2], cores: &str, program: impl AsRef<OsStr>) -> Command {
     let tried = Command::new("chrt").args(turn).arg("true").stderr(Stdio::null()).status();
     if !tried.is_ok_and(|status| status.success()) {

@@ -1,4 +1,4 @@
-//! A large state to everyone who comes, while somebody else waits for a small publication in another room.
+//! A large state to every new session, while other sessions wait for a small publication in another room.
 
 use std::io::BufReader;
 use std::thread;
@@ -12,19 +12,20 @@ use super::{Bench, MB, Samples, feeds};
 use crate::http::{connect, get};
 use crate::report::Row;
 
-/// As many vehicles as make a state of 2 MB.
+/// Vehicles in a state of 2 MB.
 const VEHICLES: usize = 8_000;
 const NEWCOMERS: usize = 10_000;
 const NEWCOMERS_QUICK: usize = 500;
-/// Who waits elsewhere, and how often something comes there.
+/// Sessions in the other room, and publications a second there.
 const LISTENERS: usize = 10;
 const RATE: f64 = 50.0;
-/// How long a quiet server is listened to.
+/// The time of the measurement on an idle server.
 const QUIET_SECONDS: f64 = 5.0;
-/// Until the server has read its feed.
+/// The timeout for the server to read its feed.
 const READ_MAX: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);
-/// The part of the newcomers' time, as it was in a run before, in which is listened: so long they surely come.
+/// The share of the newcomers' time in a previous run during which latency is measured: new sessions surely arrive
+/// during all of it.
 const PART: f64 = 0.8;
 
 const CHANNEL: &str = "feed/large";
@@ -43,7 +44,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
         samples.add("state", bytes as f64);
         let seconds = match seconds {
             Some(seconds) => seconds,
-            // Nobody listens elsewhere: how long it takes.
+            // Without listeners: measures the newcomers' time.
             None => *seconds.insert(come(newcomers).run_last(place, &server)?.connect.seconds),
         };
         let quiet = listen(QUIET_SECONDS).begin_urgently(place, &server)?.end()?;
@@ -88,7 +89,7 @@ fn listen(seconds: f64) -> Load<'static> {
     Load::publishing(PLAIN, LISTENERS, RATE, seconds)
 }
 
-/// Waits until the server has read its feed, and says how large a state is.
+/// Waits until the server has read its feed, and returns the size of a state.
 fn state_bytes(place: &Place, server: &Server) -> anyhow::Result<u64> {
     let start = Instant::now();
     let mut connection = BufReader::new(connect(server.port)?);

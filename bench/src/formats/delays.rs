@@ -1,4 +1,4 @@
-//! "Is my train late?", asked by a crowd, at a server with one core while the feed goes on changing.
+//! "Is my train late?", requested by a crowd, on a server with one core while the feed changes.
 
 use std::fs;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::report::{Report, Row};
 use crate::rounds::{Effort, Samples};
 use crate::servers::{ONE_CORE, Place, Server};
 
-/// Users that ask again as soon as they have the page: each is hundreds who read it.
+/// Users that repeat the request after each answer: each stands for hundreds of readers.
 const USERS: [usize; 3] = [1_000, 1_500, 2_500];
 const USERS_QUICK: usize = 50;
 const SECONDS: f64 = 30.0;
 const SECONDS_QUICK: f64 = 2.0;
-/// How often the feed changes.
+/// The interval of the feed's changes.
 const CHANGES_EVERY: Duration = Duration::from_secs(2);
 const SEED: u64 = 1;
 const MB: f64 = 1e6;
-/// Megabytes that the server may take.
+/// Megabytes that the server may use.
 const MEMORY_MAX: f64 = 512.0;
 
 pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
@@ -58,7 +58,7 @@ pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One crowd at a server of its own.
+/// Measures one crowd on a separate server.
 fn crowd(
     place: &Place,
     folder: &Path,
@@ -82,7 +82,7 @@ fn crowd(
     let asked = thread::scope(|scope| {
         let writer = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                // A feed that stands still for a moment is not what is measured.
+                // A failed write of the feed for a moment is not measured.
                 _ = write(city, &trips);
                 thread::park_timeout(CHANGES_EVERY);
             }
@@ -104,7 +104,7 @@ fn crowd(
     Ok((server, asked))
 }
 
-/// The city's trip updates as they are now: a reader finds the former ones or these, and nothing in between.
+/// Writes the city's current trip updates atomically: a reader finds the old ones or these.
 fn write(city: &City, file: &Path) -> anyhow::Result<()> {
     let beside = file.with_extension("new");
     fs::write(&beside, city.realtime_feeds(now()?).trip_updates.encode_to_vec())?;

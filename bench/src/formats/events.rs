@@ -1,11 +1,11 @@
-//! The bare pass: quick-xml's events by themselves, which is the least that any reader of XML must do.
+//! The bare pass: quick-xml's events alone, which is the least work of any XML reader.
 
 use std::hint::black_box;
 
 use anyhow::Context as _;
 use quick_xml::{Reader, events::Event};
 
-/// Goes over all events of a text, and counts the beginnings of elements that are named `name` in any namespace.
+/// Reads all events of a text, and counts the start tags named `name` in any namespace.
 pub(super) fn count(text: &str, name: &str) -> anyhow::Result<u64> {
     let mut reader = Reader::from_str(text);
     let mut n = 0;

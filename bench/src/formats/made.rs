@@ -1,4 +1,4 @@
-//! Messages of any size: only their shape matters, which is that of real ones.
+//! Generated messages of any size, with the shape of real ones.
 
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
@@ -7,12 +7,12 @@ use zip::{ZipWriter, write::SimpleFileOptions};
 
 /// Stops of a line.
 const CALLS: usize = 20;
-/// Journeys of a line, which has a file of its own.
+/// Journeys of a line, which has a separate file.
 const JOURNEYS: usize = 200;
-/// What goes with each journey in a publication that is stuffed with what a timetable does not need.
+/// The irrelevant elements per journey in a stuffed publication.
 const STUFFING: usize = 8;
 
-/// An estimated timetable of so many journeys, in SIRI's XML, with calls that are late.
+/// Returns an estimated timetable with this number of journeys, in SIRI's XML, with delayed calls.
 pub(super) fn estimated_timetable(journeys: usize) -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\">\
@@ -57,8 +57,8 @@ pub(super) fn estimated_timetable(journeys: usize) -> String {
     text
 }
 
-/// A publication of so many lines in NeTEx, a file for each and one for what they share, in a zip. A stuffed one has
-/// the same timetable and says besides, of every journey, what no timetable needs.
+/// Returns a NeTEx publication with this number of lines, a file for each and one for shared elements, in a zip. A
+/// stuffed one has the same timetable and further elements for every journey that no timetable needs.
 pub(super) fn publication(lines: usize, is_stuffed: bool) -> anyhow::Result<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     zip.start_file("shared.xml", SimpleFileOptions::default())?;

@@ -1,5 +1,5 @@
-//! `formats`: what it costs to read SIRI and NeTEx, beside the least that any reader of XML must do, and the page that
-//! answers from what was read, under a crowd.
+//! `formats`: the cost of reading SIRI and NeTEx, compared with the least work of any XML reader, and of the delays
+//! page under a crowd.
 
 mod delays;
 mod events;
@@ -13,10 +13,10 @@ use crate::{
     rounds::{Effort, timed},
 };
 
-/// Everything of this suite that runs in a process of its own.
+/// All contenders of this suite that run in a separate process.
 pub(crate) static CONTENDERS: &[Contender] = &[netex::EVENTS, netex::OURS];
 
-/// What measures one part.
+/// A function that measures one part.
 type Measure = fn(Effort, &mut Report) -> anyhow::Result<()>;
 
 static MODULES: [Measure; NAMES.len()] = [siri::run, netex::run, delays::run];
@@ -24,7 +24,7 @@ static MODULES: [Measure; NAMES.len()] = [siri::run, netex::run, delays::run];
 /// The modules in the order in which they are measured.
 pub(crate) const NAMES: &[&str] = &["siri", "netex", "delays"];
 
-/// Measures all modules, or `only` one: its rows then go to a file of their own.
+/// Measures all modules, or `only` one: its rows are written to a separate file.
 pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<()> {
     let suite = only.map_or("formats".to_owned(), |only| format!("formats-{only}"));
     let mut report = Report::new(suite, effort);

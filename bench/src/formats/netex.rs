@@ -1,4 +1,4 @@
-//! Reading a publication: time, and the peak of memory.
+//! Reading a publication: time, and peak memory.
 
 use std::fs;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ use crate::rounds::{Effort, Samples, timed};
 const LINES: usize = 40;
 const LINES_QUICK: usize = 2;
 const MB: f64 = 1e6;
-/// What the peak may be of, where most of a publication is what nobody needs.
+/// The allowed ratio of the peaks with and without irrelevant elements.
 const STUFFED_FACTOR: f64 = 1.25;
 
 pub(super) const EVENTS: Contender = Contender { name: "NeTEx events", run: scan };
@@ -41,7 +41,7 @@ pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let what = format!("the same with notes in it, {bytes:.0} MB of XML: peak memory");
     let row = Row::new(what, samples.median("ours"), "MB").beside("without them", peak);
     report.add(row.at_most_times(STUFFED_FACTOR, "without them"));
-    // The largest real publication, where a folder with it lies beside the repository.
+    // The largest real publication, if a folder with it is next to the repository.
     let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/netex/entur-gjb.zip");
     if real.exists() && !effort.is_quick {
         compare("a railway's NeTEx", &real, effort, report)?;
@@ -49,13 +49,13 @@ pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The peak of memory of a load, in MB.
+/// Compares contenders. Returns the peak memory of a load, in MB.
 fn compare(name: &str, file: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<f64> {
     let (body, limits, texts) = (fs::read(file)?, PublicationLimits::default(), texts(file)?);
     let mut samples = Samples::default();
     let mut n = 0;
     for _ in 0..effort.rounds {
-        // Both begin with the zip.
+        // Both include reading the zip.
         let (bare, counted) = timed(|| scan_body(&body));
         n = counted?;
         let (records, read) = timed(|| {
@@ -97,7 +97,7 @@ fn compare(name: &str, file: &Path, effort: Effort, report: &mut Report) -> anyh
     Ok(peak)
 }
 
-/// All files of a publication, inflated.
+/// Returns all files of a publication, inflated.
 fn texts(file: &Path) -> anyhow::Result<Vec<String>> {
     let body = fs::read(file)?;
     let mut files = PublicationSource::new(&body, &PublicationLimits::default().files)?;
@@ -117,7 +117,7 @@ fn scan(file: &Path) -> anyhow::Result<(Finding, Kept)> {
     Ok((Finding { n, ..Finding::default() }, Box::new(())))
 }
 
-/// Inflates each file and goes over its events; how many journeys begin.
+/// Inflates each file and reads its events; returns the number of journeys.
 fn scan_body(body: &[u8]) -> anyhow::Result<u64> {
     let mut files = PublicationSource::new(body, &PublicationLimits::default().files)?;
     let mut n = 0;

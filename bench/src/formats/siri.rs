@@ -11,16 +11,16 @@ use super::{events, made};
 use crate::report::{Report, Row};
 use crate::rounds::{Effort, Samples, timed};
 
-/// What makes about two megabytes.
+/// Journeys in about two megabytes.
 const JOURNEYS: usize = 230;
 const JOURNEYS_QUICK: usize = 20;
-/// Messages of a round: one alone is over in some milliseconds.
+/// Messages of a round: a single one takes only some milliseconds.
 const MESSAGES: usize = 20;
 
 pub(super) fn run(effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let text = made::estimated_timetable(effort.size(JOURNEYS_QUICK, JOURNEYS));
     compare("made SIRI ET", &text, effort, report)?;
-    // A railway's real estimated timetable, where a folder with it lies beside the repository.
+    // A railway's real estimated timetable, if a folder with it is next to the repository.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/siri");
     match std::fs::read_to_string(folder.join("et-banenor-raw.xml")) {
         Ok(text) if !effort.is_quick => compare("a railway's SIRI ET", &text, effort, report),

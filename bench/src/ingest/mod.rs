@@ -1,4 +1,4 @@
-//! `ingest`: from a feed's bytes to published changes, beside what others need to read the same bytes.
+//! `ingest`: from a feed's bytes to published changes, compared with other readers of the same bytes.
 
 mod realtime;
 mod schedule;
@@ -6,7 +6,7 @@ mod workload;
 
 use crate::{child::Contender, report::Report, rounds::Effort};
 
-/// Everything of this suite that runs in a process of its own.
+/// All contenders of this suite that run in a separate process.
 pub(crate) static CONTENDERS: &[Contender] =
     &[schedule::FLOOR, schedule::RAW_GTFS, schedule::OURS, schedule::OURS_TWICE];
 

@@ -1,7 +1,7 @@
-//! From a message's bytes to published changes, synchronously: what one poll costs the writer of a network.
+//! From a message's bytes to published changes, synchronously: the cost of one poll for the writer of a network.
 //!
-//! Contenders take the same bytes in turn, poll by poll. What subscribers do with their deliveries is their own time
-//! and is not counted.
+//! Contenders process the same bytes alternately, poll by poll. The subscribers' processing of their deliveries is not
+//! counted.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -27,11 +27,11 @@ const STOP_TIME_CHANGES: usize = 100_000;
 const LISTENERS: [usize; 2] = [1, 1_000];
 /// Polls of one round.
 const POLLS: usize = 10;
-/// What listeners may cost while there are none.
+/// The allowed cost factor of publishing while there are no listeners.
 const NOBODY_FACTOR: f64 = 1.1;
 const SEED: u64 = 7;
 
-/// Measures over the schedule in `zip`.
+/// Measures with the schedule in `zip`.
 pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let shrink = effort.size(20, 1);
     let city = City::load(zip, VEHICLES / shrink)?;
@@ -76,7 +76,7 @@ fn vehicles(city: &City, n: usize, effort: Effort, report: &mut Report) -> anyho
         for listeners in LISTENERS {
             let name = format!("{listeners} on {what}");
             let mut poller = Poller::new(&name, city, Some((&channels, listeners)))?;
-            // A vehicle that moves changes no departure.
+            // A moving vehicle changes no departure.
             poller.must_hear = what != "stops";
             pollers.push(poller);
         }
@@ -101,7 +101,7 @@ fn stop_times(city: &City, n: usize, effort: Effort, report: &mut Report) -> any
     Ok(())
 }
 
-/// The first poller decodes and compares only, the second has a hub where nobody listens.
+/// Adds the rows. The first poller only decodes and compares, the second has a hub without listeners.
 fn judge(what: &str, pollers: &[Poller], times: &[Vec<Duration>], report: &mut Report) {
     const ALONE: &str = "decode and diff";
     let alone = milliseconds(&times[0]);
@@ -113,7 +113,7 @@ fn judge(what: &str, pollers: &[Poller], times: &[Vec<Duration>], report: &mut R
     }
 }
 
-/// Gives each poller the same bodies in turn; the first one, in which everything is new, is not counted.
+/// Gives each poller the same bodies alternately; the first body, in which everything is new, is not counted.
 fn take_turns(
     city: &City,
     pollers: &mut [Poller],
@@ -124,7 +124,7 @@ fn take_turns(
     for poll in 0..=effort.rounds * POLLS {
         let body = body(poll)?;
         let now = UnixMillis(city.time(poll) * 1_000);
-        // Nobody is always the first to touch the bytes.
+        // The order rotates, so that no poller is always the first to touch the bytes.
         for turn in 0..pollers.len() {
             let at = (poll + turn) % pollers.len();
             let elapsed = pollers[at].poll(body.clone(), now)?;
@@ -150,11 +150,11 @@ struct Poller {
     clock: SimulatedClock,
     sessions: Vec<Session>,
     deliveries: usize,
-    /// Whether what is polled concerns those who listen.
+    /// True if the polls contain changes for the listeners.
     must_hear: bool,
 }
 
-/// A subscriber that is not woken, because it is asked.
+/// A listener that is polled and needs no wake-up.
 struct Asked;
 
 impl Listener for Asked {
@@ -162,7 +162,7 @@ impl Listener for Asked {
 }
 
 impl Poller {
-    /// With a hub where so many listen to the channels, in turn; or without a hub.
+    /// Creates a poller with a hub and a number of listeners spread over the channels; or without a hub.
     fn new(
         name: &str,
         city: &City,
@@ -214,7 +214,8 @@ impl Poller {
         Ok(elapsed)
     }
 
-    /// Whoever listens has the state, and hears more where there is more to hear; else nothing was measured.
+    /// Checks that each listener has the state, and that changes were delivered if there were any; otherwise nothing
+    /// was measured.
     fn check_heard(&self) -> anyhow::Result<()> {
         let states = self.sessions.len();
         let heard = self.deliveries > states || states == 0 || !self.must_hear;

@@ -1,6 +1,7 @@
-//! Loading a schedule: time and peak of memory, beside `gtfs-structures` and beside the floor.
+//! Loading a schedule: time and peak memory, compared with `gtfs-structures` and with the floor.
 //!
-//! The floor is what any reader must do: inflate the archive and split each file into fields, with the `csv` crate.
+//! The floor is the least work of any reader: inflating the archive and splitting each file into fields, with the `csv`
+//! crate.
 
 use std::{
     fs::File,
@@ -19,7 +20,7 @@ use crate::{
 };
 
 const MEBIBYTE: f64 = 1_048_576.0;
-/// Bytes that a stop time may take.
+/// The goal for the bytes of a stop time.
 const STOP_TIME_BYTES_AIM: f64 = 16.0;
 
 pub(super) const FLOOR: Contender = Contender { name: "floor", run: scan };
@@ -27,7 +28,7 @@ pub(super) const RAW_GTFS: Contender = Contender { name: "RawGtfs", run: load_ra
 pub(super) const OURS: Contender = Contender { name: "ours", run: load };
 pub(super) const OURS_TWICE: Contender = Contender { name: "ours twice", run: load_twice };
 
-/// Measures over the generated `city` and, where it is there, the merged feed.
+/// Measures the generated `city` and, if it is present, the merged feed.
 pub(super) fn run(city: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     compare("generated city", city, effort, report)?;
     match merged_feed() {
@@ -36,7 +37,7 @@ pub(super) fn run(city: &Path, effort: Effort, report: &mut Report) -> anyhow::R
     }
 }
 
-/// Thirteen real feeds in one, where a folder with it lies beside the repository.
+/// Returns thirteen real feeds merged into one, if a folder with it is next to the repository.
 fn merged_feed() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/gtfs");
     Some(root.join("large-merged-clean.zip")).filter(|path| path.exists())
@@ -132,7 +133,7 @@ fn load(file: &Path) -> anyhow::Result<(Finding, Kept)> {
     Ok((finding, Box::new(timetable)))
 }
 
-/// A new dataset is built beside the old one, which is served until then.
+/// Loads a new dataset while the old one is still in memory, as the server does.
 fn load_twice(file: &Path) -> anyhow::Result<(Finding, Kept)> {
     let old = load_timetable(file)?;
     let (finding, new) = load(file)?;

@@ -1,4 +1,4 @@
-//! Real-time messages for a city's schedule: as many trips and vehicles as asked for, changing as asked for.
+//! Real-time messages for a city's schedule, with given numbers of trips, vehicles and changes.
 
 use std::{
     cmp::Reverse,
@@ -28,18 +28,18 @@ pub(super) const SCHEDULE: &str = "city";
 pub(super) const REALTIME: &str = "city-realtime";
 /// Seconds between two polls.
 pub(super) const POLL_SECONDS: i64 = 15;
-/// Calls that a trip update foretells.
+/// Predicted calls of a trip update.
 const CALLS: usize = 20;
-/// Days that are looked at for a busy one.
+/// Days that are searched for a busy one.
 const DAYS: i32 = 14;
-/// The time of day at which it is measured, in seconds.
+/// The time of day of the measurement, in seconds.
 const MORNING: i32 = 8 * 3_600;
 /// Steps of a vehicle from one stop to the next.
 const STEPS: usize = 10;
-/// Length of the cells that are listened to.
+/// The geohash length of the subscribed cells.
 const CELL_CHARS: u32 = 5;
 
-/// A schedule with the runs that are spoken of.
+/// A schedule with the runs in the messages.
 pub(super) struct City {
     pub(super) dataset: Arc<Dataset>,
     /// The wall clock at the first poll, Unix seconds.
@@ -63,8 +63,8 @@ struct Call<'a> {
 }
 
 impl City {
-    /// The schedule in `zip`, with the busiest morning's runs of at least `CALLS` calls first and then others, `n` in
-    /// all.
+    /// Loads the schedule in `zip`, with `n` runs: those of the busiest morning with at least `CALLS` calls first, then
+    /// others.
     pub(super) fn load(zip: &Path, n: usize) -> anyhow::Result<City> {
         let bytes = fs::read(zip).with_context(|| format!("{}", zip.display()))?;
         let feed = FeedId::new(SCHEDULE)?;
@@ -87,13 +87,13 @@ impl City {
         Ok(City { dataset: Arc::new(dataset), start, runs })
     }
 
-    /// When poll `poll` comes, Unix seconds.
+    /// Returns the time of poll `poll`, Unix seconds.
     pub(super) fn time(&self, poll: usize) -> i64 {
         self.start + POLL_SECONDS * poll as i64
     }
 
-    /// Trip updates of the first `n` runs. Between a poll and the next, one run in `every` changes in all its calls;
-    /// the others stay as they are, byte for byte.
+    /// Returns trip updates of the first `n` runs. From one poll to the next, one run in `every` changes in all its
+    /// calls; the others are identical, byte for byte.
     pub(super) fn trip_updates(&self, poll: usize, n: usize, every: usize) -> Bytes {
         let entities = self.runs.iter().take(n).enumerate().map(|(i, run)| {
             let n_changes = (poll + i) / every;
@@ -102,7 +102,7 @@ impl City {
         self.message(poll, entities)
     }
 
-    /// How many of the first runs have `calls` calls together.
+    /// Returns the number of the first runs that have `calls` calls together.
     pub(super) fn runs_with_calls(&self, calls: usize) -> usize {
         let mut sum = 0;
         let enough = self.runs.iter().position(|run| {
@@ -112,13 +112,13 @@ impl City {
         enough.map_or(self.runs.len(), |at| at + 1)
     }
 
-    /// Positions of the first `n` runs' vehicles, each elsewhere than in the poll before.
+    /// Returns positions of the first `n` runs' vehicles, each moved since the previous poll.
     pub(super) fn vehicles(&self, poll: usize, n: usize) -> Bytes {
         let runs = self.runs.iter().take(n).enumerate();
         self.message(poll, runs.map(|(i, run)| self.vehicle(run, i, poll)))
     }
 
-    /// The channels of the feeds, routes, stops or areas that the first `n` runs touch, the busiest first.
+    /// Returns the channels of the feeds, routes, stops or areas of the first `n` runs, the busiest first.
     pub(super) fn channels(&self, what: &str, n: usize) -> Vec<String> {
         let timetable = &self.dataset.timetable;
         let mut uses: BTreeMap<String, usize> = BTreeMap::new();
@@ -236,7 +236,7 @@ fn vehicle_descriptor(i: usize) -> VehicleDescriptor {
     }
 }
 
-/// The day with most trips under way at that hour, and that moment in Unix seconds.
+/// Returns the day with most running trips in the morning, and the time in Unix seconds.
 fn busiest_morning(timetable: &Timetable) -> anyhow::Result<(Date, i64)> {
     let (first, last) = timetable.service_range().context("the schedule has service days")?;
     let days = (0..DAYS).filter_map(|day| first.checked_add(jiff::Span::new().days(day)).ok());

@@ -1,4 +1,4 @@
-//! `counter`: bumps of one counter by many threads, measured for a fifth of a second and given for five.
+//! `counter`: increments of one counter by many threads, measured for a fifth of a second and scaled to five.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use super::crowd::Seat;
 use super::{Bench, PUBLISHED_THREADS, crowd};
 use crate::report::Row;
 
-/// Threads look whether it is over once in so many bumps.
+/// The increments between two checks of the stop flag.
 const BATCH: u64 = 1_024;
 
 const LOCAL: &str = "ours, local handle";
@@ -35,7 +35,7 @@ fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static st
         (
             "ours",
             Box::new(move || {
-                // A clone for each thread, as threads have.
+                // A clone for each thread, as in the server.
                 let handle = || {
                     let ours = ours.clone();
                     move || ours.increment()
@@ -86,7 +86,7 @@ fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, 
     bench.report.add(row);
 }
 
-/// Millions in 5 seconds that so many threads do, each with what `ready` gives it.
+/// Returns the millions of increments in 5 seconds by this number of threads, each with its own `ready` handle.
 fn millions<W: FnMut()>(threads: usize, time: Duration, ready: impl Fn() -> W + Sync) -> f64 {
     let work = |seat: Seat<'_>| {
         let mut once = ready();

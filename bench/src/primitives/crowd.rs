@@ -1,33 +1,33 @@
-//! Threads that all do the same for some time, and how much they did within it.
+//! Threads that all do the same work for some time, and the amount done.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What one thread has done; on a cache line of its own.
+/// The work done by one thread; on a separate cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct Done(AtomicU64);
 
-/// One thread's place in the crowd.
+/// The handle of one thread in the crowd.
 pub(super) struct Seat<'a> {
     stop: &'a AtomicBool,
     done: &'a Done,
 }
 
 impl Seat<'_> {
-    /// Notes that so much more was done, and says whether to go on.
+    /// Adds to the work done, and returns true if the thread must continue.
     pub(super) fn goes_on(&self, more: u64) -> bool {
         self.done.0.store(self.done.0.load(Relaxed) + more, Relaxed);
         !self.stop.load(Relaxed)
     }
 }
 
-/// What all threads together do in a second, and what each gives in the end. `beside` is called on a thread of its own
-/// meanwhile at each `tick`: a lock that starves its writer holds up that thread and not the measurement.
+/// Returns the work of all threads in a second, and the result of each. Meanwhile a separate thread calls `beside` at
+/// each `tick`: a lock that starves its writer blocks that thread and not the measurement.
 ///
-/// What counts is done between two looks of this thread: on a crowded machine it comes to its turn late, at the
+/// Only the work between two readings of this thread counts: on a busy machine the thread is scheduled late, at the
 /// start as at the end.
 pub(super) fn rate<T: Send>(
     threads: usize,
@@ -64,7 +64,7 @@ pub(super) fn rate<T: Send>(
     })
 }
 
-/// Millions that so many threads do in 5 seconds, as the published figures are given.
+/// Returns the millions of operations of all threads in 5 seconds, the unit of the published results.
 pub(super) fn millions_in_5_s(
     threads: usize,
     time: Duration,

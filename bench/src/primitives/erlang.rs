@@ -1,4 +1,4 @@
-//! Erlang/OTP beside ours: the scripts of `bench/erlang`, where `erl` is on the machine.
+//! Erlang/OTP as a peer: the scripts of `bench/erlang`, if `erl` is installed.
 
 use std::{cell::RefCell, collections::BTreeMap, process::Command};
 
@@ -9,14 +9,14 @@ use crate::{
     rounds::{Effort, timed},
 };
 
-/// What a script printed.
+/// The numbers that a script printed.
 type Figures = BTreeMap<String, f64>;
 
-/// The scripts' figures, each script run when first asked about.
+/// The scripts' numbers; each script runs at its first request.
 pub(super) struct Erlang {
     effort: Effort,
     is_there: bool,
-    /// By script; none where one failed.
+    /// The numbers by script; `None` if the script failed.
     ran: RefCell<BTreeMap<String, Option<Figures>>>,
 }
 
@@ -32,7 +32,7 @@ impl Erlang {
         Erlang { effort, is_there, ran: RefCell::default() }
     }
 
-    /// The figure of that name, whose first word is the script's.
+    /// Returns the number with this name, whose first word is the script's.
     pub(super) fn figure(&self, name: &str) -> Option<f64> {
         if !self.is_there {
             return None;
@@ -63,20 +63,20 @@ impl Erlang {
                 .args(["-noshell", "-noinput", "+P", "1000000", "-pa"])
                 .arg(&folder)
                 .args(["-eval", &format!("{script}:main({effort}), halt(0).")])
-                // A script that fails says so; its memory is of no interest.
+                // A failing script prints its error; its memory dump is not needed.
                 .env("ERL_CRASH_DUMP_SECONDS", "0"),
         )?;
         printed.lines().map(figure_of).collect()
     }
 }
 
-/// A line `name value`.
+/// Parses a line `name value`.
 fn figure_of(line: &str) -> anyhow::Result<(String, f64)> {
     let (name, value) = line.split_once(' ').with_context(|| format!("no figure: {line:?}"))?;
     Ok((name.to_owned(), value.parse().with_context(|| format!("no figure: {line:?}"))?))
 }
 
-/// What a program prints, or a failure with what it complains of.
+/// Returns the output of a program, or an error with its standard error.
 fn output(command: &mut Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     if !output.status.success() {

@@ -1,7 +1,7 @@
-//! `fanout`: one event of 1 KiB to 30,000 rows, which two partitions own, beside a channel for each.
+//! `fanout`: one event of 1 KiB to 30,000 rows, owned by two partitions, compared with a channel for each row.
 //!
-//! Measured from before publishing: until the publisher goes on, and until the last row has it. The peers'
-//! publisher is a task among the subscribers' tasks, which is what suits them best.
+//! Two times are measured from before publishing: until the publish call returns, and until the last row has the event.
+//! The peers' publisher is a task among the subscribers' tasks, which is the best case for them.
 
 mod owned;
 mod tasks;
@@ -26,26 +26,26 @@ use crate::{plot::Series, report::Row, rounds::median};
 
 const EVENT_BYTES: usize = 1024;
 const ROWS: usize = 30_000;
-/// Rooms that one poll concerns.
+/// Rooms with changes in one poll.
 const ROOMS: usize = 1_000;
-/// Rows of the smallest step of the growth; the others double it.
+/// Rows of the smallest growth step; each following step doubles them.
 const ROWS_MIN: usize = 3_750;
 const STEPS: usize = 5;
-/// So that whoever waits has fallen asleep.
+/// The pause after which all waiting threads are asleep.
 const PAUSE: Duration = Duration::from_millis(2);
 
 type Event = Arc<[u8; EVENT_BYTES]>;
 
-/// One way of bringing events to all rows.
+/// A way of delivering events to all rows.
 trait FanOut {
-    /// Publishes one event. When it began, and when the publisher went on.
+    /// Publishes one event. Returns its beginning, and the time when the publish call returned.
     fn publish(&mut self, event: Event) -> anyhow::Result<(Instant, Instant)>;
 
-    /// Where the rows say that they have it.
+    /// Returns the counter of rows that have the event.
     fn finish(&self) -> &Finish;
 }
 
-/// Notes when the last row has the event.
+/// Records when the last row has the event.
 struct Finish {
     rows: usize,
     left: AtomicUsize,
@@ -54,13 +54,13 @@ struct Finish {
 }
 
 impl Finish {
-    /// For so many rows, waited for by this thread.
+    /// Creates a counter for this number of rows; this thread waits for it.
     fn new(rows: usize) -> Arc<Finish> {
         let (left, end) = (AtomicUsize::new(rows), Mutex::new(None));
         Arc::new(Finish { rows, left, end, waiter: thread::current() })
     }
 
-    /// So many more rows have it.
+    /// Counts further rows that have the event.
     fn arrive(&self, rows: usize) {
         if self.left.fetch_sub(rows, Ordering::AcqRel) == rows {
             self.left.store(self.rows, Ordering::Release);
@@ -79,7 +79,7 @@ impl Finish {
     }
 }
 
-/// The medians of several events, in milliseconds: publisher goes on, last row has it.
+/// Returns the medians over several events, in milliseconds: the publish call returns, the last row has the event.
 fn measure(way: &mut dyn FanOut, events: usize) -> anyhow::Result<[f64; 2]> {
     let mut took = Vec::new();
     for _ in 0..events {
@@ -134,7 +134,7 @@ fn contender<'a>(
     Box::new(move || measure(way, events))
 }
 
-/// What Discord measured of one event in a large guild, by Erlang's sends: 0.9 to 2.1 s.
+/// Discord's measurement of one event in a large guild, with Erlang's sends: 0.9 to 2.1 s.
 const SEED_MS: f64 = 900.0;
 
 fn add_rows(bench: &mut Bench, rows: usize, figure: &dyn Fn(&str, usize) -> f64) {
@@ -157,7 +157,8 @@ fn add_rows(bench: &mut Bench, rows: usize, figure: &dyn Fn(&str, usize) -> f64)
     bench.report.add(received);
 }
 
-/// One poll that concerns many rooms, of a few rows each: an append for each, and one signal for each partition.
+/// Measures one poll with changes in many rooms of a few rows each: an append for each room, and one signal for each
+/// partition.
 fn add_rooms(bench: &mut Bench, events: usize) -> anyhow::Result<()> {
     let rooms = ROOMS / bench.effort.size(10, 1);
     let rows = ROWS / bench.effort.size(10, 1);

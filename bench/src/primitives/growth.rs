@@ -1,7 +1,8 @@
-//! What 64 cores would make of it: computed from this run, because two cores cannot show it.
+//! Estimates for 64 cores, computed from this run, because two cores cannot show them.
 //!
-//! What shares nothing grows as Amdahl's law says, by what the step from one thread to two showed. What all threads write
-//! or hand over grows no further than a cache line moves from core to core, which is measured here.
+//! Primitives without shared data scale by Amdahl's law, from the measured step between one thread and two. Primitives
+//! whose threads all write one line, or hand over data, scale no further than a cache line moves between cores, which
+//! is measured here.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering::SeqCst},
@@ -16,35 +17,35 @@ use crate::{
 };
 
 const CORES: f64 = 64.0;
-/// The cores that the figures are from.
+/// The number of cores of the measurement.
 const MEASURED_CORES: f64 = 2.0;
-/// Between two looks at the clock: short enough to pass undisturbed.
+/// Round trips between two readings of the clock: few enough to pass without interruption.
 const ROUND_TRIPS: usize = 1_000;
 const RUNS: usize = 500;
 const RUNS_QUICK: usize = 20;
-/// The same on the machine of the recorded figures.
+/// The nanoseconds of a cache line's move on the machine of the recorded results.
 const LINE_NS_RECORDED: f64 = 66.0;
 /// Messages of one word in a cache line.
 const MESSAGES_PER_LINE: f64 = 8.0;
-/// Taking a permit and giving it back each need the line.
+/// Acquiring and releasing a permit each need the line.
 const TRANSFERS_PER_PAIR: f64 = 2.0;
 
-/// What bounds a primitive.
+/// The limit of a primitive's scaling.
 #[derive(Clone, Copy)]
 enum Law {
-    /// The part of the work that threads do one after the other: the plot is of rates.
+    /// The serial part of the work; the plot shows rates.
     Amdahl,
-    /// The same, and the plot is of the time that all threads together need.
+    /// The serial part of the work; the plot shows the time of all threads together.
     AmdahlOfTimes,
-    /// One line that every caller writes.
+    /// One cache line that every caller writes.
     SharedLine,
-    /// What is handed over moves once from the sender's core to the receiver's.
+    /// Data that move once from the sender's core to the receiver's.
     HandedOver,
-    /// Partitions share the rows, and each has to be told.
+    /// Partitions that share the rows, each of which needs a signal.
     Partitions,
 }
 
-/// By plot.
+/// The scaling laws by plot.
 const LAWS: [(&str, Law); 7] = [
     ("mailbox", Law::HandedOver),
     ("counter", Law::Amdahl),
@@ -55,7 +56,7 @@ const LAWS: [(&str, Law); 7] = [
     ("fanout", Law::Partitions),
 ];
 
-/// Adds a row for each plot that a law is known for.
+/// Adds a row for each plot with a known law.
 pub(super) fn run(bench: &mut Bench) {
     let with_laws: Vec<(&Plot, Law)> = bench
         .plots
@@ -126,24 +127,24 @@ fn row(plot: &Plot, law: Law, line_ns: f64) -> Option<Row> {
     }
 }
 
-/// How many times the figure with one thread the one with two is.
+/// Returns the ratio of the result with two threads to that with one.
 fn step(series: &Series) -> Option<f64> {
     let rate = |threads: f64| series.points.iter().find(|(x, _)| *x == threads).map(|(_, y)| *y);
     Some(rate(2.0)? / rate(1.0)?)
 }
 
-/// The part of the work that cannot be shared, when two threads do `step` times what one does.
+/// Returns the serial part of the work, if two threads do `step` times the work of one.
 fn serial_part(step: f64) -> Option<f64> {
     (step.is_finite() && step > 0.0).then(|| (2.0 / step - 1.0).clamp(0.0, 1.0))
 }
 
-/// Amdahl's law.
+/// Returns the speedup by Amdahl's law.
 fn speedup(serial_part: f64, cores: f64) -> f64 {
     1.0 / (serial_part + (1.0 - serial_part) / cores)
 }
 
-/// What it takes until one core sees what another has written: half a round trip, in the best of many runs of them,
-/// because in the others a thread was made to wait.
+/// Returns the time until one core sees another's write: half a round trip, in the best of many runs, because in the
+/// others a thread was interrupted.
 fn line_ns(runs: usize) -> f64 {
     let ball = AtomicU32::new(0);
     let hit = |from: u32, to: u32| {

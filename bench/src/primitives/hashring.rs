@@ -1,4 +1,4 @@
-//! `hashring`: who owns a key, on a ring of 1,024 virtual nodes behind arc-swap.
+//! `hashring`: lookups of a key's owner, on a ring of 1,024 virtual nodes behind arc-swap.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{Bench, Series};
 use crate::report::Row;
 
-/// With the points of each, 1,024.
+/// Nodes whose points add up to 1,024.
 const NODES: u32 = 1_024 / POINTS_PER_WEIGHT;
 const KEYS: usize = 4_096;
 const THREADS: [usize; 3] = [1, 2, 8];
@@ -21,7 +21,7 @@ const THREADS: [usize; 3] = [1, 2, 8];
 const CRATE: &str = "hashring crate, its own hash";
 const CRATE_XXH3: &str = "hashring crate, xxh3";
 
-/// A virtual node as the crate has it: whoever has many is added many times.
+/// A virtual node of the crate, which represents weight by repeated nodes.
 #[derive(Debug, Clone, Copy, Hash)]
 struct Virtual {
     node: u32,
@@ -95,7 +95,7 @@ fn node_of<S: BuildHasher>(ring: &hashring::HashRing<Virtual, S>, key: &str) -> 
     ring.get(&key).map_or(0, |found| found.node as usize)
 }
 
-/// Wall time in ns for one of so many lookups, shared out to threads.
+/// Returns the wall time in ns of one lookup, with all lookups spread over threads.
 fn spread(
     threads: usize,
     lookups: usize,

@@ -1,7 +1,7 @@
-//! `histogram`: values recorded by many threads, measured for a fifth of a second and given for five.
+//! `histogram`: values recorded by many threads, measured for a fifth of a second and scaled to five.
 //!
 //! The values are spread evenly over six powers of ten. Ours has 7 bits here, the precision of hdrhistogram's two
-//! digits; with the usual 5 bits it is beside it. hdrhistogram's recorder is one thread's own, as our local handle is.
+//! digits; the usual 5 bits are measured too. hdrhistogram's recorder belongs to one thread, like our local handle.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,10 +16,10 @@ use super::crowd::Seat;
 use super::{Bench, PUBLISHED_THREADS, crowd};
 use crate::report::Row;
 
-/// Threads look whether it is over once in so many values.
+/// The values between two checks of the stop flag.
 const BATCH: usize = 1_024;
 const BITS: u32 = 7;
-/// The same precision, as hdrhistogram counts it.
+/// The precision of 7 bits in hdrhistogram's digits.
 const DIGITS: u8 = 2;
 
 const LOCAL: &str = "ours, local handle";
@@ -93,13 +93,13 @@ fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, 
     bench.report.add(row);
 }
 
-/// Each thread has a handle of its own, as threads do.
+/// Each thread has its own handle, as in the server.
 fn handle<const BITS: u32>(histogram: &Histogram<BITS>) -> impl FnMut(u64) + use<BITS> {
     let histogram = histogram.clone();
     move |value| histogram.record(value)
 }
 
-/// Millions of values in 5 seconds.
+/// Returns the millions of values recorded in 5 seconds.
 fn recording<R: FnMut(u64)>(threads: usize, time: Duration, ready: impl Fn() -> R + Sync) -> f64 {
     let values = values();
     let work = |seat: Seat<'_>| {
@@ -111,7 +111,8 @@ fn recording<R: FnMut(u64)>(threads: usize, time: Duration, ready: impl Fn() -> 
     crowd::millions_in_5_s(threads, time, work)
 }
 
-/// Of all sizes up to 4 seconds of nanoseconds; made beforehand, because chance costs as much as a record.
+/// Returns values of all sizes up to 4 seconds in nanoseconds; generated beforehand, because a random number costs as
+/// much as a record.
 fn values() -> Vec<u64> {
     let mut rng = fastrand::Rng::with_seed(BATCH as u64);
     (0..BATCH).map(|_| u64::from(rng.u32(..)) >> rng.u32(..20)).collect()
@@ -126,7 +127,7 @@ fn with_recorders(threads: usize, time: Duration) -> anyhow::Result<f64> {
     }))
 }
 
-/// What one writes without a library: the same buckets and a sum, for all threads.
+/// A histogram without a library: shared buckets and a sum.
 struct SharedArray {
     sum: AtomicU64,
     buckets: Vec<AtomicU64>,

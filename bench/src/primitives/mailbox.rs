@@ -15,13 +15,13 @@ use super::{Bench, Contender, Series};
 use crate::report::Row;
 
 const UNIT: &str = "M/s";
-/// Bounded, and a full one keeps the sender waiting: what ours is measured by.
+/// Bounded queues that block the sender when full: the peers of our goals.
 const BOUNDED: [&str; 5] = ["crossbeam", "kanal", "crossfire", "flume", "thingbuf"];
-/// Who is measured with every number of senders.
+/// Contenders that are measured with every number of senders.
 const SWEPT: [&str; 5] = ["ours", "crossbeam", "kanal", "crossfire", "thingbuf"];
 const SENDERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// What Erlang/OTP 25 gave on 2 cores of the Sapphire Rapids class: stands in where there is no `erl`.
+/// Results of Erlang/OTP 25 on 2 cores of the Sapphire Rapids class, used if `erl` is not installed.
 const RECORDED: [(&str, f64); 4] = [
     ("off_heap_1", 4.84),
     ("off_heap_16", 7.45),
@@ -43,7 +43,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
 /// Rates by number of senders and contender.
 type Rates = BTreeMap<usize, BTreeMap<&'static str, f64>>;
 
-/// One and sixteen senders before everybody, the other numbers before those who are swept.
+/// Measures one and sixteen senders with all contenders, and other numbers with the swept contenders.
 fn sweep(
     bench: &Bench,
     contenders: fn(usize, Duration) -> Vec<Contender<'static>>,
@@ -128,11 +128,11 @@ fn plot(bench: &mut Bench, name: &'static str, rates: &Rates) -> anyhow::Result<
     bench.plot(name, "senders", "million messages a second", series.collect())
 }
 
-/// How many messages wait at most, of 16 senders that send as fast as they may.
+/// Measures the largest backlog with 16 senders that send at full speed.
 fn backlog(bench: &mut Bench) -> anyhow::Result<()> {
     let options = MailboxOptions::default();
     let slots_in_use = 16;
-    // As many as may wait in the slots and in the single queue, and as many again in the receiver's hands.
+    // The capacity of the slots and of the single queue, and the same amount held by the receiver.
     let bound = 2 * (options.credits + slots_in_use * options.slot_credits);
     let length = Duration::from_millis(bench.effort.size(20, 150) as u64);
     let ours = contenders::backlog::<Large, Ours<false>>(slots_in_use, length);
@@ -142,7 +142,7 @@ fn backlog(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a mailbox costs that nothing was ever sent to. Measured first: memory that others gave back would not count.
+/// Measures the memory of an unused mailbox. This comes first: memory freed by other measurements would not count.
 fn idle(bench: &mut Bench) -> anyhow::Result<()> {
     let n = bench.effort.size(2_000, 20_000);
     let (ours, _all) = bytes_each(n, || mailbox::new::<Word>(MailboxOptions::default()))?;
@@ -156,7 +156,7 @@ fn idle(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// By how much the process grows for each of `n` that `make` makes; with all of them, still there.
+/// Returns the process's growth for each of `n` values from `make`, and the values, which are still alive.
 fn bytes_each<T>(n: usize, make: impl Fn() -> T) -> anyhow::Result<(f64, Vec<T>)> {
     let before = resident()?;
     let all: Vec<T> = (0..n).map(|_| make()).collect();
@@ -164,7 +164,7 @@ fn bytes_each<T>(n: usize, make: impl Fn() -> T) -> anyhow::Result<(f64, Vec<T>)
     Ok((after.saturating_sub(before) as f64 / n as f64, all))
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident bytes of this process.
 fn resident() -> anyhow::Result<usize> {
     let statm = fs::read_to_string("/proc/self/statm").context("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).context("/proc/self/statm has a second word")?;

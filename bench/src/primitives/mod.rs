@@ -1,4 +1,4 @@
-//! `primitives`: what lineside-sync offers, beside the best crates and Erlang/OTP, on published workloads.
+//! `primitives`: the primitives of lineside-sync, compared with the best crates and Erlang/OTP, on published workloads.
 //!
 //! A module measures one primitive, adds its rows and draws its plot.
 
@@ -23,12 +23,12 @@ use crate::{
     rounds::{Effort, median, timed},
 };
 
-/// How many threads add to one counter or histogram.
+/// Numbers of threads that share one counter or histogram.
 const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
-/// How many the published workload has.
+/// The number of threads in the published workload.
 const PUBLISHED_THREADS: usize = 20;
 
-/// What measures one primitive.
+/// A function that measures one primitive.
 type Measure = fn(&mut Bench) -> anyhow::Result<()>;
 
 static MODULES: [Measure; NAMES.len()] = [
@@ -46,7 +46,7 @@ static MODULES: [Measure; NAMES.len()] = [
 pub(crate) const NAMES: &[&str] =
     &["mailbox", "ring", "counter", "histogram", "table", "fanout", "hashring", "semaphore"];
 
-/// Measures all modules, or `only` one: its rows then go to a file of their own.
+/// Measures all modules, or `only` one: its rows are written to a separate file.
 pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<()> {
     let suite = only.map_or("primitives".to_owned(), |only| format!("primitives-{only}"));
     let mut bench = Bench {
@@ -68,20 +68,20 @@ pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<
     bench.report.write()
 }
 
-/// What a module measures with.
+/// The context of the modules' measurements.
 pub(super) struct Bench {
     pub(super) effort: Effort,
     pub(super) report: Report,
-    /// What was drawn, for those who compute from it.
+    /// The drawn plots, for the computed estimates.
     plots: Vec<Plot>,
     erlang: Erlang,
 }
 
-/// One way of doing the work: a call measures it once and gives a figure.
+/// A contender: a call measures it once and returns the result.
 type Contender<'a, F = f64> = (&'static str, Box<dyn FnMut() -> anyhow::Result<F> + 'a>);
 
 impl Bench {
-    /// Each contender once per round, in turn; the median of each.
+    /// Measures each contender once per round, alternately; returns the median of each.
     pub(super) fn medians(
         &self,
         contenders: Vec<Contender<'_>>,
@@ -94,7 +94,7 @@ impl Bench {
         Ok(medians.into_iter().map(|(name, [median])| (name, median)).collect())
     }
 
-    /// The same for contenders that give several figures at once, such as an average and percentiles.
+    /// Returns medians of contenders with several results, such as an average and percentiles.
     pub(super) fn medians_of<const N: usize>(
         &self,
         mut contenders: Vec<Contender<'_, [f64; N]>>,
@@ -111,7 +111,7 @@ impl Bench {
         Ok(samples.iter().map(|(&name, samples)| (name, median_of(samples))).collect())
     }
 
-    /// Measures with more and more threads, adds the rows of each, and draws a line for each of `names`.
+    /// Measures with increasing numbers of threads, adds the rows of each, and draws a line for each of `names`.
     pub(super) fn by_threads<const N: usize>(
         &mut self,
         name: &'static str,
@@ -133,8 +133,8 @@ impl Bench {
         self.plot(name, "threads", y, series.into())
     }
 
-    /// Draws `target/bench/primitives-<name>.svg`, ours as the first series. The `x` axis is one of senders, readers or
-    /// threads, and like the `y` axis each of its steps is a doubling.
+    /// Draws `target/bench/primitives-<name>.svg`, ours as the first series. The `x` axis is the number of senders,
+    /// readers or threads, and each step of both axes is a doubling.
     pub(super) fn plot(
         &mut self,
         name: &'static str,
@@ -148,8 +148,8 @@ impl Bench {
         Ok(())
     }
 
-    /// A figure of Erlang/OTP on this machine, or none where there is no `erl`. The first question about a primitive
-    /// runs all of its script.
+    /// Returns a result of Erlang/OTP on this machine, or `None` without `erl`. The first request for a primitive runs
+    /// its whole script.
     pub(super) fn erlang(&self, figure: &str) -> Option<f64> {
         self.erlang.figure(figure)
     }

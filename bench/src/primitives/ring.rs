@@ -1,9 +1,10 @@
-//! `ring`: a buffer of 200,000 items of 1 KiB that forgets its oldest; 2,000,000 requests, in cycles of 15 pushes and
-//! 5 pulls.
+//! `ring`: a buffer of 200,000 items of 1 KiB that drops its oldest; 2,000,000 requests, in cycles of 15 pushes and 5
+//! pulls.
 //!
-//! Each request is timed by itself, less what reading the clock takes. *The operation* is a push, with what it frees,
-//! or a pull; *the whole* is also making the item and dropping what was pulled. Beside it: writing 1 KiB to memory
-//! that no cache holds, and work of the same length in registers, which shows what the machine interrupts.
+//! Each request is timed separately, minus the cost of reading the clock. *The operation* is a push, including the
+//! freed item, or a pull; *the whole* also includes creating the item and dropping the pulled one. Two baselines:
+//! writing 1 KiB to uncached memory, and work of the same duration in registers, which shows the machine's
+//! interruptions.
 
 mod buffers;
 mod readers;
@@ -94,7 +95,7 @@ struct Times(Vec<u32>);
 
 impl Times {
     fn with_capacity(requests: usize) -> Times {
-        // Written to, so that no page is met for the first time while others are timed.
+        // Writing to the pages beforehand avoids page faults during the measurement.
         let mut times = vec![u32::MAX; requests];
         times.clear();
         Times(times)
@@ -110,7 +111,7 @@ impl Times {
         sum as f64 / self.0.len() as f64 / 1e3
     }
 
-    /// The time that one in so many exceeds; `self` is sorted.
+    /// Returns the time that one request in `one_in` exceeds; `self` is sorted.
     fn exceeded_by(&self, one_in: usize) -> f64 {
         let at = self.0.len().saturating_sub(self.0.len() / one_in + 1);
         f64::from(self.0.get(at).copied().unwrap_or(0)) / 1e3
@@ -125,7 +126,7 @@ impl Times {
     }
 }
 
-/// What one clock reading takes: the middle of many differences of two that follow each other.
+/// Returns the cost of one clock reading: the median difference of two consecutive readings.
 fn clock_cost() -> Duration {
     let cost = median((0..100_001).map(|_| {
         let start = Instant::now();
@@ -149,7 +150,7 @@ fn figures(mut operation: Times, mut whole: Times, longest: &mut Vec<f64>) -> Fi
     ]
 }
 
-/// Runs the workload on a buffer that is full already.
+/// Runs the workload on a full buffer.
 fn requested<B: Buffer>(
     capacity: usize,
     requests: usize,
@@ -182,13 +183,13 @@ fn requested<B: Buffer>(
     figures(operation, whole, longest)
 }
 
-/// How long an operation takes on average.
+/// Returns the average time of an operation.
 fn calibrate<B: Buffer>(capacity: usize, requests: usize, clock: Duration) -> Duration {
     let [average, ..] = requested::<B>(capacity, requests, clock, &mut Vec::new());
     Duration::from_nanos((average * 1e3) as u64)
 }
 
-/// Writes 1 KiB somewhere in as much memory as the buffer holds.
+/// Writes 1 KiB to a random place in as much memory as the buffer holds.
 fn touched(capacity: usize, requests: usize, clock: Duration) -> Figures {
     let template: Content = [7; ITEM_BYTES];
     let mut memory = Cold::new(capacity);
@@ -202,12 +203,12 @@ fn touched(capacity: usize, requests: usize, clock: Duration) -> Figures {
     figures(times, Times::default(), &mut Vec::new())
 }
 
-/// Work in registers.
+/// Works in registers.
 fn spin(spins: u64) -> u64 {
     (0..spins).fold(1, |value: u64, _| black_box(value.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }
 
-/// How much of it takes so long.
+/// Returns the number of spins that take this time.
 fn spins_of(length: Duration) -> u64 {
     const TRIED: u64 = 1_000_000;
     let start = Instant::now();
@@ -216,7 +217,7 @@ fn spins_of(length: Duration) -> u64 {
     (length.as_nanos() as f64 / each) as u64
 }
 
-/// Requests that touch no memory and take as long as ours do on average.
+/// Measures requests that touch no memory and take as long as ours on average.
 fn spun(requests: usize, clock: Duration, spins: u64) -> Figures {
     let mut times = Times::with_capacity(requests);
     for _ in 0..requests {

@@ -1,4 +1,4 @@
-//! `semaphore`: permits had at once or not at all, with many permits and with few.
+//! `semaphore`: permits acquired at once or not at all, with many permits and with few.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use crate::report::Row;
 
 const CALLERS: [usize; 3] = [1, 2, 64];
 const LIMITS: [usize; 2] = [10, 1_000];
-/// Callers look at the clock's verdict once in so many asks.
+/// The attempts between two checks of the stop flag.
 const BATCH: u64 = 64;
 
 const TOKIO: &str = "tokio try_acquire";
@@ -88,7 +88,7 @@ fn add_rows(
     bench.report.add(row.beside(TOKIO_OWNED, figures[TOKIO_OWNED]));
 }
 
-/// The permit of a semaphore of ten lines.
+/// The permit of a ten-line semaphore.
 struct ByHand<'a>(&'a AtomicUsize);
 
 impl Drop for ByHand<'_> {
@@ -102,7 +102,7 @@ fn by_hand(held: &AtomicUsize, limit: usize) -> Option<ByHand<'_>> {
     held.fetch_update(Acquire, Relaxed, below).ok().map(|_| ByHand(held))
 }
 
-/// Million permits a second that callers have and give back; whoever is refused asks again at once.
+/// Returns million permits a second that callers acquire and release; a caller without a permit retries at once.
 fn rate<P>(callers: usize, time: Duration, ask: impl Fn() -> Option<P> + Sync) -> f64 {
     let ask_on = |seat: crowd::Seat<'_>| {
         let mut given = 0;
@@ -113,7 +113,7 @@ fn rate<P>(callers: usize, time: Duration, ask: impl Fn() -> Option<P> + Sync) -
     crowd::rate(callers, time, time, ask_on, || ()).0 / 1e6
 }
 
-/// Counts how often more than the limit were inside at once.
+/// Counts how often more callers than the limit held permits at once.
 fn exceeding(bench: &mut Bench) {
     const LIMIT: u32 = 10;
     let time = Duration::from_millis(bench.effort.size(50, 1_000) as u64);

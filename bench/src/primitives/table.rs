@@ -1,5 +1,5 @@
-//! `table` and `global`: one hot key whose 10 KiB value is replaced 100 times a second, read by more and more
-//! threads; and a missing value that many ask for at once.
+//! `table` and `global`: one hot key whose 10 KiB value is replaced 100 times a second, read by increasing numbers of
+//! threads; and a missing value that many tasks request at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
@@ -15,14 +15,14 @@ use parking_lot::{Mutex, RwLock};
 use super::{Bench, Series, crowd};
 use crate::report::Row;
 
-/// Readers at once.
+/// Numbers of concurrent readers.
 const READERS: [usize; 4] = [1, 2, 8, 64];
 const VALUE_BYTES: usize = 10 * 1024;
-/// Entries beside the hot one: a table of one entry is none.
+/// Entries besides the hot one: a table with one entry would not be representative.
 const KEYS: u64 = 64;
 const HOT: u64 = 7;
 const SWAP_INTERVAL: Duration = Duration::from_millis(10);
-/// One of so many reads is timed.
+/// One read in this number is timed.
 const SAMPLED: usize = 256;
 /// Tasks that miss one key at once.
 const ASKERS: usize = 64;
@@ -106,7 +106,7 @@ fn add_rows(bench: &mut Bench, readers: usize, figures: &BTreeMap<&'static str, 
     bench.report.add(row.at_most_times(2.0, ARC_SWAP));
 }
 
-/// What a second reader brings: readers that write lose by it, others double.
+/// Adds the gain of a second reader: readers that write lose by it, others double.
 fn add_growth(bench: &mut Bench, by_readers: &[(usize, BTreeMap<&'static str, Figures>)]) {
     let [(1, alone), (2, both), ..] = by_readers else { return };
     for (what, name) in [("table", OURS), ("global (arc_swap::Cache)", GLOBAL)] {
@@ -123,13 +123,13 @@ fn entries() -> impl Iterator<Item = (u64, Value)> {
     (0..KEYS).map(|key| (key, value(key)))
 }
 
-/// What a reader does with a value: looks at one byte of it, not always the same.
+/// Reads one byte of a value, at a varying place.
 fn look(value: &[u8], read: usize) -> u8 {
     value[read.wrapping_mul(4_099) % VALUE_BYTES]
 }
 
-/// Lets so many readers read for some time while one writer swaps. `reader` is called on each reader's thread and
-/// gives what reads once.
+/// Runs readers for some time while one writer swaps the value. `reader` is called on each reader's thread and returns
+/// the read function.
 fn compete<R: FnMut(usize) -> u8>(
     readers: usize,
     time: Duration,
@@ -227,20 +227,20 @@ fn dashmap_map(readers: usize, time: Duration) -> Figures {
     compete(readers, time, reader, |value| drop(map.insert(HOT, value)))
 }
 
-/// What the actor is told.
+/// A message to the actor.
 enum Told {
     Get(u64, crossbeam_channel::Sender<Option<Value>>),
     Put(u64, Value),
 }
 
-/// A thread that owns the map and answers one reader after the other.
+/// A thread that owns the map and answers the readers one by one.
 fn actor(readers: usize, time: Duration) -> Figures {
     let (told, inbox) = crossbeam_channel::unbounded();
     let owner = thread::spawn(move || {
         let mut map: HashMap<_, _> = entries().collect();
         for told in inbox {
             match told {
-                // A reader that is gone needs no answer.
+                // A reader that has ended needs no answer.
                 Told::Get(key, reply) => _ = reply.send(map.get(&key).cloned()),
                 Told::Put(key, value) => drop(map.insert(key, value)),
             }
@@ -262,7 +262,7 @@ fn actor(readers: usize, time: Duration) -> Figures {
     figures
 }
 
-/// Many tasks miss one key at the same moment: how often it is loaded, and when all have it.
+/// Measures many tasks that miss one key at the same time: the number of loads, and the time until all have the value.
 fn single_flight(bench: &mut Bench) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
     let figures = bench.medians_of(vec![
@@ -280,7 +280,7 @@ fn single_flight(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts a load that takes its time.
+/// Counts a load that takes some time.
 async fn load(loads: &AtomicU64) -> Value {
     loads.fetch_add(1, Relaxed);
     let slept = tokio::task::spawn_blocking(|| thread::sleep(LOAD_TIME)).await;

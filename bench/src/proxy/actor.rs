@@ -1,4 +1,4 @@
-//! The same cache read in two ways: each reader takes what stands there, or asks the one task that owns it.
+//! One cache read in two ways: each reader loads the shared value, or requests it from the task that owns it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const READERS: usize = 64;
 const THREADS: usize = 2;
 const SECONDS: Duration = Duration::from_secs(2);
 const SECONDS_QUICK: Duration = Duration::from_millis(100);
-/// Reads between two looks at the clock.
+/// Reads between two readings of the clock.
 const IN_A_ROW: u64 = 64;
 /// Requests that may wait for the task.
 const QUEUE: usize = 1_024;
@@ -38,7 +38,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads a second of a value that a writer swaps.
+/// Returns the reads a second of a value that a writer swaps.
 fn shared(runtime: &Runtime, body: &Bytes, time: Duration) -> f64 {
     let cache = Arc::new(ArcSwap::from_pointee(body.clone()));
     let (swapped, fresh) = (Arc::clone(&cache), body.clone());
@@ -67,7 +67,7 @@ fn shared(runtime: &Runtime, body: &Bytes, time: Duration) -> f64 {
     reads as f64 / time.as_secs_f64()
 }
 
-/// Reads a second of a value that one task owns, and answers for.
+/// Returns the reads a second of a value that one task owns and sends to readers.
 fn behind_a_task(runtime: &Runtime, body: &Bytes, time: Duration) -> f64 {
     let (asking, mut asked) = mpsc::channel::<oneshot::Sender<Bytes>>(QUEUE);
     let mut held = body.clone();
@@ -77,7 +77,7 @@ fn behind_a_task(runtime: &Runtime, body: &Bytes, time: Duration) -> f64 {
         loop {
             tokio::select! {
                 reply = asked.recv() => match reply {
-                    // A reader that is gone needs no answer.
+                    // A reader that has ended needs no answer.
                     Some(reply) => drop(reply.send(held.clone())),
                     None => return,
                 },

@@ -1,5 +1,5 @@
-//! How late answers are while the producer hangs, and while the bytes are swapped ten times a second, beside the same
-//! server when nothing happens.
+//! The latency of answers while the producer hangs, and while the bytes are swapped ten times a second, compared with
+//! the same server when it is idle.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ const CONNECTIONS: usize = 8;
 const SECONDS: f64 = 4.0;
 const SECONDS_QUICK: f64 = 0.5;
 const WARM_SECONDS: f64 = 0.5;
-/// What is played of a recording with a second between its files.
+/// The replay speed of a recording with a second between its files.
 const SPEED: u32 = 10;
-/// Files enough for the whole time, starting the server included.
+/// Files enough for the whole measurement, including the server's start.
 const FRAMES: u64 = 150;
 /// The first second of the recording.
 const RECORDED: u64 = 1_700_000_000;
@@ -47,7 +47,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures a server whose producer is well, then the same one while it hangs.
+/// Measures a server whose producer is healthy, then the same server while the producer hangs.
 fn hanging(
     bench: &Bench,
     server: &Server,
@@ -83,7 +83,7 @@ fn ask(server: &Server, seconds: f64) -> anyhow::Result<Asked> {
     plan.run()
 }
 
-/// Writes a recording of other bytes for each second.
+/// Writes a recording with different bytes for each second.
 fn record(bench: &Bench) -> anyhow::Result<PathBuf> {
     let folder = bench.place.folder.path().join("recording");
     fs::create_dir_all(&folder)?;

@@ -1,4 +1,4 @@
-//! Ten thousand clients, and how often the producer is asked for them.
+//! Ten thousand clients, and the number of requests to the producer.
 
 use std::io::BufReader;
 use std::thread;
@@ -19,7 +19,7 @@ const CLIENTS: usize = 10_000;
 const CLIENTS_QUICK: usize = 200;
 const SECONDS: f64 = 6.0;
 const SECONDS_QUICK: f64 = 2.0;
-/// A poll that the producer has seen is over by then, and the next one has not begun.
+/// The time after which a poll that the producer has seen is over, and the next one has not begun.
 const SETTLED: Duration = Duration::from_millis(300);
 
 pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
@@ -41,7 +41,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
             seconds,
         };
         let asked = plan.run()?;
-        // Asked right after a poll, the two counts are of the same polls.
+        // Read right after a poll, the two counts are of the same polls.
         let seen = next_poll(bench)?;
         thread::sleep(SETTLED);
         samples.add("upstream", seen as f64);
@@ -60,7 +60,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until the producer is asked once more; how often it was asked so far.
+/// Waits for the producer's next request; returns the number of its requests so far.
 fn next_poll(bench: &Bench) -> anyhow::Result<u64> {
     let before = counts(&bench.producer)?.requests;
     loop {
@@ -72,7 +72,7 @@ fn next_poll(bench: &Bench) -> anyhow::Result<u64> {
     }
 }
 
-/// How often the server says that it has asked.
+/// Returns the number of polls by the server's own count.
 fn polls(server: &Server) -> anyhow::Result<f64> {
     let text = get(&mut BufReader::new(connect(server.port)?), "/metrics", "")?;
     let text = String::from_utf8(text)?;

@@ -1,4 +1,4 @@
-//! Five hundred feeds: what asking for all of them costs, and whether each is asked in time.
+//! Five hundred feeds: the cost of polling all of them, and the delay of their polls.
 
 use std::thread;
 use std::time::Duration;
@@ -16,9 +16,9 @@ const FEEDS: usize = 500;
 const FEEDS_QUICK: usize = 20;
 const POLL: Duration = Duration::from_secs(10);
 const POLL_QUICK: Duration = Duration::from_secs(1);
-/// Polls of each feed that are waited for.
+/// Polls of each feed in a measurement.
 const POLLS: u32 = 3;
-/// By how much two polls may lie further apart than configured, so that producers are not asked in step.
+/// The share by which the time between two polls may exceed the configured one, because polls are spread.
 const JITTER: f64 = 0.05;
 const LATE_MAX: f64 = 1.0;
 const MB: f64 = 1e6;
@@ -37,7 +37,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
         reset(&bench.producer)?;
         let server = serve(&bench.place, &sections)?;
         let id = server.id().to_string();
-        // The first poll of each is the start's own.
+        // The first poll of each feed belongs to the start.
         thread::sleep(poll);
         let before = cpu_seconds(&id)?;
         let (elapsed, ()) = timed(|| thread::sleep(poll * POLLS));

@@ -1,7 +1,7 @@
-//! `proxy`: what it costs to give out the last good bytes, beside nginx with the same files in a warm cache.
+//! `proxy`: the cost of serving the last good bytes, compared with nginx with the same files in a warm cache.
 //!
-//! Servers are processes on one core, and take turns; clients and the producer are on the other. nginx is Debian's
-//! (`nginx-light`); where it is not on this machine its figures are absent.
+//! Servers are processes on one core, measured alternately; clients and the producer are on the other. nginx is
+//! Debian's (`nginx-light`); without it on this machine, its results are absent.
 
 mod actor;
 mod calm;
@@ -22,7 +22,7 @@ use crate::{
 /// The first argument of this program as the producer.
 const PRODUCE: &str = "produce";
 
-/// What measures one part.
+/// A function that measures one part.
 type Measure = fn(&mut Bench) -> anyhow::Result<()>;
 
 static MODULES: [Measure; NAMES.len()] =
@@ -31,7 +31,7 @@ static MODULES: [Measure; NAMES.len()] =
 /// The modules in the order in which they are measured.
 pub(crate) const NAMES: &[&str] = &["throughput", "calm", "crowd", "many", "actor", "profile"];
 
-/// What the modules measure with.
+/// The context of the modules' measurements.
 struct Bench {
     effort: Effort,
     report: Report,
@@ -40,7 +40,7 @@ struct Bench {
     producer: Server,
 }
 
-/// Measures all modules, or `only` one: its rows then go to a file of their own.
+/// Measures all modules, or `only` one: its rows are written to a separate file.
 pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<()> {
     let suite = only.map_or("proxy".to_owned(), |only| format!("proxy-{only}"));
     let report = Report::new(suite, effort);
@@ -57,7 +57,7 @@ pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<
     bench.report.write()
 }
 
-/// This program as the producer; `None` if the arguments do not name it.
+/// Runs this program as the producer; `None` if the arguments do not name it.
 pub(crate) fn child(arguments: &[&str]) -> Option<anyhow::Result<()>> {
     match arguments {
         [PRODUCE] => Some(producer::serve()),

@@ -1,4 +1,4 @@
-//! The two servers that give out the producer's files.
+//! The two servers that serve the producer's files.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::producer::{FILES, File};
 use crate::servers::{ONE_CORE, Place, Server, free_port, pinned, until_there};
 
-/// What stands beside ours.
+/// The peers that are installed.
 pub(super) struct Peers {
     has_nginx: bool,
 }
@@ -21,7 +21,7 @@ impl Peers {
         Peers { has_nginx }
     }
 
-    /// nginx with the producer's files in its cache; none where it is not installed.
+    /// Starts nginx with the producer's files in its cache; `None` if it is not installed.
     pub(super) fn nginx(&self, place: &Place, producer: &Server) -> anyhow::Result<Option<Server>> {
         if !self.has_nginx {
             return Ok(None);
@@ -41,7 +41,7 @@ impl Peers {
     }
 }
 
-/// Lineside with the producer's files as feeds, once it has them.
+/// Starts Lineside with the producer's files as feeds, and waits until it has them.
 pub(super) fn lineside(place: &Place, producer: &Server) -> anyhow::Result<Server> {
     let feeds = FILES.iter().map(|file| feed(producer, file, "1h")).collect::<String>();
     let server = serve(place, &feeds)?;
@@ -49,14 +49,14 @@ pub(super) fn lineside(place: &Place, producer: &Server) -> anyhow::Result<Serve
     Ok(server)
 }
 
-/// Lineside with these feeds.
+/// Starts Lineside with these feeds.
 pub(super) fn serve(place: &Place, feeds: &str) -> anyhow::Result<Server> {
     place.serve("http", ONE_CORE, |port| {
         format!("[server]\nlisten = \"127.0.0.1:{port}\"\ndrain = \"0s\"\n{feeds}")
     })
 }
 
-/// A file of the producer's as a feed.
+/// Returns the configuration of a feed with a file of the producer.
 pub(super) fn feed(producer: &Server, file: &File, poll: &str) -> String {
     section(file.id, &format!("{}/{}", producer.url, file.id), poll)
 }
@@ -67,7 +67,7 @@ pub(super) fn section(id: &str, url: &str, poll: &str) -> String {
     )
 }
 
-/// Asks for each file in each coding until it is there.
+/// Requests each file in each encoding until it is available.
 fn warm(server: &Server, folder: &str) -> anyhow::Result<()> {
     for file in FILES {
         for coding in ["", "Accept-Encoding: gzip\r\n"] {
@@ -77,9 +77,9 @@ fn warm(server: &Server, folder: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With `sendfile`, as Debian's package has it, but without its `tcp_nopush`, which over loopback keeps the end of an
-/// answer back for 40 ms now and then. One worker, no log, connections that are never closed for their age, and a cache that holds
-/// everything for longer than the measurement.
+/// Returns the configuration with `sendfile`, as in Debian's package, but without its `tcp_nopush`, which over loopback
+/// sometimes delays the end of an answer by 40 ms. One worker, no log, connections that are never closed for their age,
+/// and a cache that holds everything for longer than the measurement.
 fn configuration(folder: &str, port: u16, producer: u16) -> String {
     format!(
         "daemon off;

@@ -1,4 +1,4 @@
-//! The producer: what both servers fetch, how often they did, and a switch that lets it hang.
+//! The producer: the files that both servers fetch, counts of requests, and a switch that makes it hang.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -15,10 +15,10 @@ use super::PRODUCE;
 use crate::http::{connect, get};
 use crate::servers::{CLIENTS, Server};
 
-/// A file that both servers give out.
+/// A file that both servers serve.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct File {
-    /// Its name, and the id of its feed.
+    /// The name, and the id of its feed.
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) bytes: usize,
@@ -29,26 +29,26 @@ pub(super) const MEDIUM: File = File { id: "medium", title: "200 kB", bytes: 200
 pub(super) const LARGE: File = File { id: "large", title: "4 MB", bytes: 4_000_000 };
 pub(super) const FILES: [File; 3] = [SMALL, MEDIUM, LARGE];
 
-/// Files of which each answer is another: `/changing/<n>`.
+/// Files that change with each answer: `/changing/<n>`.
 pub(super) const CHANGING: &str = "/changing/";
 const CHANGING_BYTES: usize = 20_000;
 
-/// Addresses that only the measurement asks.
+/// Addresses for the measurement only.
 const COUNTS: &str = "/-/counts";
 const RESET: &str = "/-/reset";
 const HANG: &str = "/-/hang";
 const GO_ON: &str = "/-/go-on";
 
-/// How often a hanging answer looks whether it may go on.
+/// The interval at which a hanging answer checks if it may continue.
 const LOOK: Duration = Duration::from_millis(20);
-/// As the program does it, so that both servers give out as many bytes.
+/// The server's own level, so that both servers send equal numbers of bytes.
 const GZIP_LEVEL: u32 = 5;
 
-/// What was asked since the last reset.
+/// The requests since the last reset.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Counts {
     pub(super) requests: u64,
-    /// Addresses that were asked at least twice.
+    /// Addresses that were requested at least twice.
     pub(super) repeated: usize,
     /// The longest time between two requests of one address, in seconds.
     pub(super) longest_gap: f64,
@@ -59,7 +59,7 @@ pub(super) fn start() -> anyhow::Result<Server> {
     Server::start_own(CLIENTS, &[PRODUCE])
 }
 
-/// What it was asked since the last reset.
+/// Returns the requests since the last reset.
 pub(super) fn counts(producer: &Server) -> anyhow::Result<Counts> {
     Ok(serde_json::from_slice(&say(producer, COUNTS)?)?)
 }
@@ -68,7 +68,7 @@ pub(super) fn reset(producer: &Server) -> anyhow::Result<()> {
     say(producer, RESET).map(drop)
 }
 
-/// From now on it takes requests and answers none.
+/// Makes the producer accept requests without answering them.
 pub(super) fn hang(producer: &Server) -> anyhow::Result<()> {
     say(producer, HANG).map(drop)
 }
@@ -81,7 +81,7 @@ fn say(producer: &Server, what: &str) -> anyhow::Result<Vec<u8>> {
     get(&mut BufReader::new(connect(producer.port)?), what, "")
 }
 
-/// Lines that get smaller by about as much as feeds do; the same for the same seed.
+/// Returns lines that compress about as well as feeds do; the seed determines them.
 pub(super) fn text(bytes: usize, seed: u64) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut text = Vec::with_capacity(bytes + 100);
@@ -101,17 +101,17 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// What the producer's connections share.
+/// The shared state of the producer's connections.
 #[derive(Default)]
 struct Producer {
     hangs: AtomicBool,
-    /// How each address was asked since the last reset.
+    /// The request times of each address since the last reset.
     asked: Mutex<HashMap<String, Times>>,
     turn: AtomicU64,
     bodies: OnceLock<Vec<Bodies>>,
 }
 
-/// What one address gives, as it is and compressed.
+/// The bodies of one address, plain and compressed.
 struct Bodies {
     path: String,
     plain: Vec<u8>,
@@ -125,7 +125,7 @@ struct Times {
     longest: Duration,
 }
 
-/// The producer's side: prints its port, and answers until it is ended.
+/// Runs as the producer: prints its port, and answers until it is killed.
 pub(super) fn serve() -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?.port());
@@ -137,7 +137,7 @@ pub(super) fn serve() -> anyhow::Result<()> {
     producer.bodies.get_or_init(|| bodies.collect());
     for socket in listener.incoming() {
         let (socket, producer) = (socket?, Arc::clone(&producer));
-        // A server that goes away in the middle of an answer is no fault.
+        // A server that disconnects in the middle of an answer is not an error.
         thread::spawn(move || producer.serve(socket).ok());
     }
     Ok(())
@@ -211,7 +211,7 @@ impl Producer {
     fn counts(&self) -> Counts {
         let now = Instant::now();
         let asked = self.lock();
-        // One that is not asked any more is late, too.
+        // An address that is not requested any more counts as late, too.
         let longest = asked.values().map(|times| times.longest.max(now - times.last)).max();
         let longest = longest.unwrap_or_default();
         Counts {

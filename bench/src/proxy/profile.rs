@@ -1,6 +1,6 @@
-//! What a recording costs: answers of one server, while it is recorded and while it is not.
+//! The cost of a CPU profile: answers of one server with and without a recording.
 //!
-//! Counted for each second of processor time, which the server is given no more and no less of than it uses.
+//! Answers are counted per second of the server's CPU time.
 
 use std::io::BufReader;
 use std::thread;
@@ -20,7 +20,7 @@ use crate::servers::{Server, until_there};
 const CONNECTIONS: usize = 64;
 const SECONDS: f64 = 3.0;
 const SECONDS_QUICK: f64 = 0.5;
-/// Of a server that nobody else reaches.
+/// The token of a server that no one else can reach.
 const TOKEN: &str = "the token of a benchmark";
 
 pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
@@ -28,7 +28,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     let mut samples = Samples::default();
     let small = feed(&bench.producer, &SMALL, "1h");
     let server = serve(&bench.place, &format!("[admin]\ntoken = \"{TOKEN}\"\n{small}"))?;
-    // The first recording also makes what all others use.
+    // The first recording also initializes shared data.
     record(&server, seconds)?;
     for _ in 0..bench.effort.rounds {
         samples.add("quiet", ask(&server, seconds)?);
@@ -41,7 +41,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks while the server is recorded, from before the first request until after the last.
+/// Sends requests while the server is recorded, from before the first request until after the last.
 fn record(server: &Server, seconds: f64) -> anyhow::Result<f64> {
     let length = seconds.ceil() as u64 + 1;
     let path = format!("/api/v1/admin/profile?seconds={length}&format=folded");
@@ -55,7 +55,7 @@ fn record(server: &Server, seconds: f64) -> anyhow::Result<f64> {
     asked
 }
 
-/// Answers for each second of the server's processor time.
+/// Returns the answers for each second of the server's CPU time.
 fn ask(server: &Server, seconds: f64) -> anyhow::Result<f64> {
     let path = format!("/proxy/{}", SMALL.id);
     until_there(server, &path, "")?;

@@ -1,4 +1,4 @@
-//! Requests a second, ours beside nginx with the same bytes in its cache.
+//! Requests a second, compared with nginx with the same bytes in its cache.
 
 use std::io::BufReader;
 
@@ -14,7 +14,7 @@ use crate::rounds::Samples;
 use crate::servers::Server;
 
 const CONNECTIONS: usize = 64;
-/// Of the large file fewer are under way at once, as it is with wrk on one core.
+/// The large file has fewer concurrent requests, as with wrk on one core.
 const CONNECTIONS_LARGE: usize = 16;
 const SECONDS: f64 = 2.0;
 const SECONDS_QUICK: f64 = 0.2;
@@ -26,7 +26,7 @@ struct Kind {
     title: String,
     file: &'static File,
     headers: &'static str,
-    /// Whether the client has the file already.
+    /// True if the client has the file already.
     is_held: bool,
     connections: usize,
 }
@@ -90,7 +90,7 @@ impl Kind {
         let warm_seconds = WARM_SECONDS;
         let plan = Plan { port, path, headers, status, connections, warm_seconds, seconds };
         let asked = plan.run()?;
-        // In gzip each server has bytes of its own.
+        // With gzip, the servers' bytes differ.
         if self.headers.is_empty() && !self.is_held {
             let expect = asked.answers * self.file.bytes as u64;
             ensure!(asked.bytes == expect, "{}: {} bytes of {expect}", self.title, asked.bytes);

@@ -1,5 +1,5 @@
-//! `validate`: what it costs to judge a schedule and a real-time message, beside the reference validator
-//! and beside only reading them.
+//! `validate`: the cost of validating a schedule and a real-time message, compared with the reference validator and
+//! with only reading them.
 
 mod realtime;
 mod reference;
@@ -11,14 +11,14 @@ use crate::{child::Contender, report::Report, rounds::Effort};
 
 pub(crate) use self::reference::use_reference;
 
-/// Everything of this suite that runs in a process of its own.
+/// All contenders of this suite that run in a separate process.
 pub(crate) static CONTENDERS: &[Contender] =
     &[schedule::ONE_THREAD, schedule::TWO_THREADS, schedule::ONLY_LOADING];
 
 /// Stop times of the generated city.
 const STOP_TIMES: usize = 2_500_000;
 const STOP_TIMES_QUICK: usize = 100_000;
-/// Real schedules with recorded figures of the reference, of those that took it longest.
+/// The number of real schedules with recorded results of the reference, those that took it longest.
 const RECORDED: usize = 6;
 
 pub(crate) fn run(effort: Effort) -> anyhow::Result<()> {
@@ -36,11 +36,11 @@ pub(crate) fn run(effort: Effort) -> anyhow::Result<()> {
     report.write()
 }
 
-/// A schedule that is judged.
+/// A validated schedule.
 struct Subject {
     name: String,
     file: PathBuf,
-    /// What the reference took for it elsewhere: seconds of processors, and MiB.
+    /// Recorded cost of the reference: CPU seconds, and MiB.
     recorded: Option<(f64, f64)>,
 }
 
@@ -50,8 +50,8 @@ impl Subject {
     }
 }
 
-/// The real schedules that took the reference longest, where a folder with them and its figures lies
-/// beside the repository.
+/// Returns the real schedules that took the reference longest, if a folder with them and its results is next to the
+/// repository.
 fn recorded() -> anyhow::Result<Vec<Subject>> {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let Ok(text) = std::fs::read_to_string(shared.join("rules/expected/gtfs.json")) else {

@@ -1,5 +1,5 @@
-//! A real-time message with all rules, beside decoding it. One like it, but with its vehicles in another
-//! order, came before.
+//! Validating a real-time message with all rules, compared with decoding it. A similar message with its vehicles in
+//! another order came before.
 
 use std::{fs, hint::black_box, path::Path};
 
@@ -28,16 +28,16 @@ use crate::{
 
 /// Trips of the message, each with its stops and a vehicle.
 const TRIPS: usize = 5_000;
-/// When it was made: 2025-12-31T18:46:40Z.
+/// The time of the message: 2025-12-31T18:46:40Z.
 const MADE: u64 = 1_767_206_800;
 /// Polls of one round.
 const POLLS: usize = 10;
-/// Messages that came before, of which something is remembered.
+/// Earlier messages that the validator remembers.
 const POLLS_BEFORE: usize = 16;
-/// What the rules may take, of the decoding.
+/// The allowed ratio of the rules' time to the decoding.
 const AIM: f64 = 2.0;
 
-/// Measures over the schedule in `zip`.
+/// Measures with the schedule in `zip`.
 pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let context = ValidationContext { today: date(2026, 1, 1), country: None, threads: 1 };
     let (bytes, limits) = (fs::read(zip)?, DatasetLimits::default());
@@ -84,7 +84,7 @@ pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Re
     Ok(())
 }
 
-/// A trip update and a vehicle for each of the first trips that stop somewhere.
+/// Returns a trip update and a vehicle for each of the first trips with stops.
 fn entities(feed: &GtfsFeed, n_trips: usize) -> Vec<FeedEntity> {
     let (trips, times) = (feed.table(GtfsFile::Trips), feed.table(GtfsFile::StopTimes));
     let (ids, trip_ids) = (trips.text_column("trip_id"), times.text_column("trip_id"));
@@ -148,7 +148,7 @@ fn entities(feed: &GtfsFeed, n_trips: usize) -> Vec<FeedEntity> {
     entities
 }
 
-/// The arrival at the stop of a trip that is the `at`th, a minute after the one before.
+/// Returns the arrival at a trip's stop number `at`, a minute after the previous stop.
 fn arrival(at: usize) -> StopTimeEvent {
     StopTimeEvent { time: Some(MADE as i64 + at as i64 * 60), ..StopTimeEvent::default() }
 }

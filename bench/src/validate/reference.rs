@@ -1,4 +1,4 @@
-//! The reference validator itself, where an operator names a command that runs it.
+//! The reference validator itself, if the user names a command that runs it.
 
 use std::{
     path::Path,
@@ -11,23 +11,22 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::child::cpu_used;
 
-/// The words of the command. `{input}` in them stands for the schedule, `{output}` for a folder for
-/// the report.
+/// The words of the command. `{input}` is replaced with the schedule, `{output}` with a folder for the report.
 static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Has a command run beside ours. Without `{input}` in it, `-i` and `-o` are added with what they
-/// take, as MobilityData's gtfs-validator reads them.
+/// Sets the command of the reference. Without `{input}` in it, `-i` and `-o` are added with their values, as
+/// MobilityData's gtfs-validator expects them.
 pub(crate) fn use_reference(command: &str) {
     let mut words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
     if !command.contains("{input}") {
         words.extend(["-i", "{input}", "-o", "{output}"].map(str::to_owned));
     }
-    // The first of several counts.
+    // The first of several commands counts.
     COMMAND.get_or_init(|| words);
 }
 
-/// Runs it over a schedule once. Gives the seconds of processors that it used, and its peak of memory
-/// in MiB, which is that of the largest process that was run so far. `None` if no command is known.
+/// Runs the command over a schedule once. Returns its CPU seconds, and its peak memory in MiB, which is that of the
+/// largest process so far. `None` if no command is set.
 pub(super) fn measure(file: &Path) -> anyhow::Result<Option<(f64, f64)>> {
     let Some([program, arguments @ ..]) = COMMAND.get().map(Vec::as_slice) else {
         return Ok(None);

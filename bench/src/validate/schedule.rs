@@ -1,4 +1,4 @@
-//! All rules over a schedule, by one thread and by two: processors, time and the peak of memory.
+//! All rules over a schedule, with one thread and with two: CPU, time and peak memory.
 
 use std::{fs, path::Path};
 
@@ -19,12 +19,12 @@ use crate::{
 };
 
 const MEBIBYTE: f64 = 1_048_576.0;
-/// What it may take of the reference's processors and memory.
+/// The allowed ratios of CPU and memory to the reference.
 const CPU_AIM: f64 = 0.05;
 const MEMORY_AIM: f64 = 0.1;
-/// What all rules with loading may take, of loading alone.
+/// The allowed ratio of all rules with loading to loading alone.
 const RULES_AIM: f64 = 2.0;
-/// What two threads may take of the time of one: 1.6 times faster.
+/// The allowed ratio of the time with two threads to that with one: 1.6 times faster.
 const THREADS_AIM: f64 = 0.625;
 
 pub(super) const ONE_THREAD: Contender = Contender { name: "1 thread", run: |file| judge(file, 1) };
@@ -78,9 +78,9 @@ pub(super) fn run(subject: &Subject, effort: Effort, report: &mut Report) -> any
     );
     let row = Row::new(format!("{name}: time, 2 threads"), seconds(&two), "s")
         .beside("1 thread", seconds(&one))
-        // What the machine's second processor gives at best.
+        // The best gain of this machine's second processor.
         .beside("1 thread, half of two at once", median(at_once));
-    // What takes no longer than this is done before a second thread is of use.
+    // Shorter runs end before a second thread is of use.
     report.add(if is_small { row } else { row.at_most_times(THREADS_AIM, "1 thread") });
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Ours: two partitions own the rows.
+//! Lineside's fan-out: two partitions own the rows.
 
 use std::{
     collections::VecDeque,
@@ -25,15 +25,15 @@ use super::{EVENT_BYTES, Event, FanOut, Finish};
 
 const PARTITIONS: usize = 2;
 const BOUNDS: RingBounds = RingBounds { entries: 64, ..RingBounds::NONE };
-/// What a row that is pushed to keeps.
+/// The queue length of a row that receives by push.
 const QUEUE: usize = 16;
 
-/// What receiving is for a row.
+/// The way a row receives an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Receiving {
     /// Its cursor moves.
     ByCursor,
-    /// The event is put into a queue of its own.
+    /// The event is pushed into the row's queue.
     ByPush,
 }
 
@@ -78,7 +78,7 @@ struct Row {
     queue: VecDeque<Event>,
 }
 
-/// Rooms, and the partitions that own their rows, each an equal share of every room's.
+/// Rooms, and the partitions that own equal shares of every room's rows.
 pub(super) struct Owned {
     rooms: Arc<[Arc<Room>]>,
     finish: Arc<Finish>,
@@ -134,13 +134,13 @@ impl Drop for Owned {
         self.over.store(true, Ordering::Release);
         for partition in self.partitions.drain(..) {
             partition.thread().unpark();
-            // One that panicked has said so.
+            // A partition that panicked has printed its error.
             let _ended = partition.join();
         }
     }
 }
 
-/// One thread's rows, those of one room beside each other.
+/// One thread's rows, grouped by room.
 struct Partition {
     rooms: Arc<[Arc<Room>]>,
     ready: ReadyTopics<usize, Unparks>,

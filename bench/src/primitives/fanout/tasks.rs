@@ -1,4 +1,4 @@
-//! The peers: a task for each subscriber, behind what tokio has for telling many.
+//! The peers: a task for each subscriber, with tokio's channels.
 
 use std::{hint::black_box, sync::Arc, time::Instant};
 
@@ -30,7 +30,7 @@ fn as_task(
     Ok(runtime.block_on(task)?)
 }
 
-/// An unbounded channel for each.
+/// An unbounded channel for each subscriber.
 pub(super) struct PerSubscriber {
     runtime: Runtime,
     finish: Arc<Finish>,
@@ -61,7 +61,7 @@ impl FanOut for PerSubscriber {
         let senders = self.senders.clone();
         as_task(&self.runtime, move || {
             for sender in &*senders {
-                // All of them listen until the runtime ends.
+                // All receivers live until the runtime ends.
                 let _sent = sender.send(event.clone());
             }
         })
@@ -72,7 +72,7 @@ impl FanOut for PerSubscriber {
     }
 }
 
-/// One channel that all receive from.
+/// One channel that all subscribers receive from.
 pub(super) struct Broadcast {
     runtime: Runtime,
     finish: Arc<Finish>,
@@ -109,7 +109,7 @@ impl FanOut for Broadcast {
     }
 }
 
-/// A log with a cursor for each, and a watch that says how far it goes.
+/// A log with a cursor for each subscriber, and a watch with the log's end.
 pub(super) struct WatchAndLog {
     runtime: Runtime,
     finish: Arc<Finish>,

@@ -1,4 +1,4 @@
-//! The queues, all with the same face, and what is done with them.
+//! The queues behind a common trait, and their workloads.
 
 use std::{
     hint::{black_box, spin_loop},
@@ -13,16 +13,16 @@ use std::{
 
 use lineside_sync::mailbox::{self, MailboxOptions};
 
-/// Room of every bounded queue, in messages; ours has as many per slot.
+/// The capacity of every bounded queue, in messages; ours has this capacity per slot.
 const ROOM: usize = 1_024;
 
-/// What is sent.
+/// A message.
 pub(super) trait Message: Clone + Default + Send + Sync + Unpin + 'static {
-    /// As a sender makes one.
+    /// Creates a message, as a sender does.
     fn make() -> Self;
 }
 
-/// A word, as it is.
+/// A message of one word.
 pub(super) type Word = u64;
 
 impl Message for Word {
@@ -31,7 +31,7 @@ impl Message for Word {
     }
 }
 
-/// 800 bytes that the sender copies and the receiver gives back; none is how some queues keep a place free.
+/// A message of 800 bytes that the sender copies and the receiver frees; `None` is the empty slot of some queues.
 #[derive(Clone, Default)]
 pub(super) struct Large(
     #[expect(dead_code, reason = "is moved and dropped")] Option<Box<[u64; 100]>>,
@@ -52,21 +52,20 @@ pub(super) trait Queue<M> {
 
     fn open() -> (Self::Sender, Self::Receiver);
 
-    /// Sends, and waits for room where the queue has a bound.
+    /// Sends, and waits for capacity if the queue is bounded.
     fn send(sender: &Self::Sender, message: M);
 
-    /// Hands everything to `take` until the last sender has gone.
+    /// Passes all messages to `take` until the last sender is dropped.
     fn receive(receiver: Self::Receiver, take: impl FnMut(M));
 }
 
-/// Million messages a second, from the first that is sent to the last that is received, of senders that send for
-/// `length`.
+/// Returns million messages a second, from the first send to the last receive, with senders that send for `length`.
 pub(super) fn rate<M: Message, Q: Queue<M>>(n_senders: usize, length: Duration) -> f64 {
     let (received, elapsed) = run::<M, Q>(n_senders, length, |_, _| {});
     received as f64 / elapsed.as_secs_f64() / 1e6
 }
 
-/// The most messages that were sent and not yet taken from the receiver, as far as it saw.
+/// Returns the most messages that were sent and not yet received, as seen by the receiver.
 pub(super) fn backlog<M: Message, Q: Queue<M>>(n_senders: usize, length: Duration) -> u64 {
     let mut most = 0;
     run::<M, Q>(n_senders, length, |sent, received| {
@@ -78,14 +77,14 @@ pub(super) fn backlog<M: Message, Q: Queue<M>>(n_senders: usize, length: Duratio
     most
 }
 
-/// Has senders send for `length` and receives it all; `look` sees how many each has sent, about, and how many
-/// were received.
+/// Runs senders for `length` and receives all messages; `look` gets each sender's approximate count, and the number
+/// received.
 fn run<M: Message, Q: Queue<M>>(
     n_senders: usize,
     length: Duration,
     mut look: impl FnMut(&[AtomicU64], u64),
 ) -> (u64, Duration) {
-    /// Between two looks at whether it is time to stop.
+    /// Sends between two checks of the stop flag.
     const SENDS: u64 = 64;
     let (first, receiver) = Q::open();
     let mut senders: Vec<Q::Sender> = (1..n_senders).map(|_| first.clone()).collect();
@@ -125,7 +124,7 @@ fn run<M: Message, Q: Queue<M>>(
     (received, start.get().map_or(Duration::ZERO, |start| end - *start))
 }
 
-/// The mailbox, received in batches, or message by message.
+/// Our mailbox, received in batches, or message by message.
 pub(super) struct Ours<const SINGLY: bool = false>;
 
 impl<M: Message, const SINGLY: bool> Queue<M> for Ours<SINGLY> {
@@ -153,7 +152,7 @@ impl<M: Message, const SINGLY: bool> Queue<M> for Ours<SINGLY> {
     }
 }
 
-/// A channel of a crate, whose faces differ in little but their names.
+/// A channel of a crate; the crates' APIs differ in little but names.
 macro_rules! channel {
     ($name:ident, $sender:ty, $receiver:ty, $open:expr, $send:ident, $receive:ident) => {
         pub(super) struct $name;
@@ -171,7 +170,7 @@ macro_rules! channel {
             }
 
             fn receive(mut receiver: Self::Receiver, mut take: impl FnMut(M)) {
-                // Some say `None` at the end and some an error; some want the receiver for themselves.
+                // Some return `None` at the end and some an error; some need `&mut self`.
                 while let Some(message) =
                     <Self::Receiver>::$receive(&mut receiver).into_iter().next()
                 {
@@ -227,10 +226,10 @@ channel!(
     blocking_recv
 );
 
-/// A queue that knows no waiting: both sides spin and yield.
+/// A queue without blocking operations: both sides spin and yield.
 pub(super) struct ConcurrentQueue;
 
-/// Closes the queue with the last sender.
+/// A sender that closes the queue when the last one is dropped.
 pub(super) struct SpinningSender<M> {
     queue: Arc<concurrent_queue::ConcurrentQueue<M>>,
     n_senders: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! The buffers that the workload runs on.
+//! The buffers of the workload.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -7,25 +7,25 @@ use parking_lot::Mutex;
 
 use super::{Content, ITEM_BYTES};
 
-/// A bounded buffer that forgets its oldest.
+/// A bounded buffer that drops its oldest item.
 pub(super) trait Buffer {
-    /// What goes in.
+    /// The pushed item.
     type Item;
-    /// What comes out.
+    /// The pulled item.
     type Pulled;
 
     fn new(capacity: usize) -> Self;
 
     fn make(content: &Content) -> Self::Item;
 
-    /// Adds an item, and frees the oldest where there is no place.
+    /// Adds an item, and drops the oldest if the buffer is full.
     fn push(&mut self, item: Self::Item);
 
-    /// Takes the oldest.
+    /// Removes the oldest item.
     fn pull(&mut self) -> Self::Pulled;
 }
 
-/// Ours. It is read by cursor: what is pulled stays for other readers, until it is overwritten.
+/// Our ring, read by cursor: a pulled item stays for other readers until it is overwritten.
 pub(super) struct Lineside {
     log: SharedRing<Ring<Content>>,
     bounds: RingBounds,
@@ -55,13 +55,13 @@ impl Buffer for Lineside {
     }
 
     fn pull(&mut self) -> Option<RingEntry<Content>> {
-        // A reader that was overtaken goes on at the oldest, which is what the others pull.
+        // An overtaken reader continues at the oldest entry, which is the one that the other buffers pull.
         let _missed = self.log.take_after(&mut self.cursor, 1, &mut self.taken);
         self.taken.pop()
     }
 }
 
-/// What one writes first.
+/// The obvious implementation.
 pub(super) struct MutexedDeque {
     items: Mutex<VecDeque<Box<Content>>>,
     capacity: usize,
@@ -92,7 +92,7 @@ impl Buffer for MutexedDeque {
     }
 }
 
-/// The crate's.
+/// The crate's queue.
 pub(super) struct ArrayQueue(crossbeam_queue::ArrayQueue<Box<Content>>);
 
 impl Buffer for ArrayQueue {
@@ -116,7 +116,7 @@ impl Buffer for ArrayQueue {
     }
 }
 
-/// As much memory, written to at places that no prefetcher guesses.
+/// The same amount of memory, written at places that no prefetcher predicts.
 pub(super) struct Cold {
     memory: Vec<u8>,
     places: fastrand::Rng,
@@ -129,7 +129,7 @@ impl Cold {
         Cold { memory: vec![1; capacity * ITEM_BYTES], places, capacity }
     }
 
-    /// A place that was, with any luck, not written to for long.
+    /// Returns a place that was probably not written recently.
     pub(super) fn place(&mut self) -> &mut [u8] {
         let start = self.places.usize(..self.capacity) * ITEM_BYTES;
         &mut self.memory[start..start + ITEM_BYTES]

@@ -1,5 +1,5 @@
-//! Readers with cursors against one writer who never waits, beside tokio's `broadcast`, which is a ring of the same
-//! kind: how many entries all readers together are given in a second.
+//! Readers with cursors against one writer that never waits, compared with tokio's `broadcast`, which is a ring of the
+//! same kind: the entries that all readers together receive in a second.
 
 use std::{
     sync::{
@@ -38,7 +38,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     bench.plot("ring", "readers of one fast writer", "million entries taken a second", series)
 }
 
-/// Runs readers, each until it is told that it is over, while `write` is called again and again. Millions a second.
+/// Runs readers until the stop flag is set, while `write` is called repeatedly. Returns millions of entries a second.
 fn against<R: FnMut(&AtomicBool) -> u64 + Send>(
     readers: Vec<R>,
     span: Duration,
@@ -102,7 +102,7 @@ fn broadcast(readers: usize, span: Duration) -> f64 {
     };
     let event: Arc<Content> = Arc::new([7; ITEM_BYTES]);
     against((0..readers).map(|_| reader()).collect(), span, || {
-        // All receivers live until the writer is done, or nobody counts any more.
+        // All receivers live until the writer stops or the counting is over.
         let _sent = sender.send(event.clone());
     })
 }
