@@ -50,7 +50,7 @@ pub(crate) type Kept = Box<dyn Any>;
 /// A contender's own counts.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Finding {
-    /// Things that it read, to see that all contenders did the same work.
+    /// The number of items read, to check that all contenders did the same work.
     pub(crate) n: u64,
     /// Bytes of the data in memory by the contender's own count, if it has one.
     pub(crate) kept_bytes: u64,

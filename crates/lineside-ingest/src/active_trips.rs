@@ -38,15 +38,15 @@ pub struct ActiveTrip {
 pub struct AnnouncedTrip {
     /// The feed that announces it.
     pub feed: FeedId,
-    /// Where it is headed.
+    /// The headsign.
     pub headsign: Option<SmolStr>,
-    /// The first stop of which the feed says something.
+    /// The first announced stop.
     pub first_stop_id: SmolStr,
-    /// When it leaves there, Unix seconds.
+    /// The departure from the first announced stop, Unix seconds.
     pub starts_at: i64,
 }
 
-/// A call as it is predicted.
+/// A predicted call.
 #[derive(Clone, Debug)]
 struct PredictedCall {
     stop_id: SmolStr,
@@ -75,8 +75,8 @@ impl NetworkState {
         trips
     }
 
-    /// The trips of a line that feeds announce, that the timetable does not have and that start after `now`, the present of the
-    /// network's data. At most `most`, the soonest first. Looks at each call of each trip of the line.
+    /// Returns the announced trips of a route that the timetable does not have and that start after `now`, the present
+    /// of the network's data: at most `most`, the soonest first. Visits each call of each trip of the route.
     pub fn announced_trips(&self, route: &str, now: UnixMillis, most: usize) -> Vec<AnnouncedTrip> {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
         let is_shown = |vehicle: &Record| vehicle.position().is_some();
@@ -92,8 +92,8 @@ impl NetworkState {
         trips
     }
 
-    /// The vehicles of a line that report no position and are under way as far as is known. A vehicle without a name of its own is
-    /// left out if a trip update has times of its trip: it says no more than they do.
+    /// Returns the vehicles of a route that report no position and run as far as is known. A vehicle without an id or
+    /// label is left out if a trip update has times of its trip, because it adds nothing to them.
     pub fn unlocated_vehicles<'a>(
         &'a self,
         route: &'a str,
@@ -125,7 +125,7 @@ impl NetworkState {
         })
     }
 
-    /// The trip updates of a line whose trip none of those vehicles runs; of those of one trip the first.
+    /// Returns the trip updates of a route whose trip has no such vehicle; the first of several updates of one trip.
     fn unplaced_updates<'a>(
         &'a self,
         route: &'a str,
@@ -152,13 +152,14 @@ impl NetworkState {
     }
 }
 
-/// Whether a vehicle has an id or a label of its own.
+/// Returns true if a vehicle has an id or a label.
 fn has_name(record: &Record) -> bool {
     let named = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
     named.is_some_and(|it| nonempty_text(&it.id).or(nonempty_text(&it.label)).is_some())
 }
 
-/// Where the trip of a record should be at `now`, Unix seconds; none if it has not begun, has ended or does not run.
+/// Returns the position of a record's trip among its calls at `now`, Unix seconds; `None` if the trip has not begun,
+/// has ended or does not run.
 fn find_active_trip(
     record: &Record,
     timetable: Option<&Timetable>,
@@ -194,7 +195,7 @@ fn find_active_trip(
     })
 }
 
-/// A trip of a record that has not started at `now`, Unix seconds; none if the timetable has it.
+/// Returns the trip of a record if it has not started at `now`, Unix seconds, and the timetable does not have it.
 fn find_announced_trip(
     record: &Record,
     timetable: Option<&Timetable>,

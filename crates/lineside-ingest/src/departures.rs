@@ -39,7 +39,7 @@ pub(crate) use live_only::LiveOnlyCalls;
 /// Returns the next departures from a stop, or from all stops of a station, in time order: at most `limit`, within
 /// `horizon`, including those of the last minute. `None` if there is no such stop.
 ///
-/// `now` is the present of the network's data ([`Network::now`](crate::NetworkProto::now)).
+/// `now` is the present of the network's data ([`Network::data_now`](crate::Network::data_now)).
 pub fn departures(
     state: &NetworkState,
     stop_id: &str,
@@ -135,14 +135,15 @@ pub(crate) struct RunUpdate<'a> {
 }
 
 impl<'a> RunUpdate<'a> {
-    /// What a feed says; an update without a time is as old as its message, else made at `now`, Unix seconds.
+    /// Wraps a feed's update. An update without a time is as old as its message, or made at `now`, Unix seconds, if
+    /// that has none.
     pub(crate) fn new(feed: &'a FeedSlice, update: &'a TripUpdate, now: i64) -> Self {
         let message_at = feed.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
         let made_at = nonzero_seconds(update.timestamp).or(message_at).unwrap_or(now);
         RunUpdate { feed: &feed.id, update, made_at, message_at }
     }
 
-    /// Whether it was said so long before `now`, Unix seconds, that its times are not to be shown any more.
+    /// Returns true if the message is too old at `now`, Unix seconds, for its times to be shown.
     pub(crate) fn is_out_of_date(&self, now: i64) -> bool {
         let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
         self.message_at.is_some_and(|at| now.saturating_sub(at) > most)
@@ -300,7 +301,7 @@ impl DepartureSearch<'_> {
             .any(|feed| feed.tables.trip_updates.records_by_trip(trip_id).next().is_some())
     }
 
-    /// A departure of a known trip, of which only the schedule is known so far.
+    /// Builds a departure of a known trip from the schedule alone.
     fn scheduled_only_departure(
         &self,
         trip: TripIdx,
@@ -325,7 +326,7 @@ impl DepartureSearch<'_> {
         }
     }
 
-    /// A departure from a stop, of which nobody has said yet what departs.
+    /// Builds a departure from a stop without a trip.
     fn empty_departure(&self, stop: StopIdx, scheduled: Option<i64>) -> Departure {
         let timetable = self.timetable();
         Departure {

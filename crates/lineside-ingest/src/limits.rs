@@ -103,8 +103,8 @@ pub const BOARD_STALE_MAX: Duration = Duration::from_secs(20 * 60);
 pub(crate) const BOARD_LATE_MAX: Duration = Duration::from_secs(3 * 60 * 60);
 /// Maximum time by which a departure may be announced earlier than scheduled.
 pub(crate) const BOARD_EARLY_MAX: Duration = Duration::from_secs(15 * 60);
-/// How much later than the last live departure of a line a timetable departure may be and count as the same train, where live
-/// trips cannot be compared with the timetable.
+/// Maximum time after the last live departure of a line at which a scheduled departure still counts as the same train,
+/// if live trips cannot be matched with the timetable.
 pub(crate) const LIVE_ONLY_EARLY_MAX: Duration = Duration::from_secs(3 * 60);
 /// Scheduled departures that one board looks through.
 pub(crate) const BOARD_SCHEDULED_MAX: usize = 4_000;

@@ -1,5 +1,5 @@
-//! Whether a trip is announced, under way or over, by the times that are known of it. Some feeds report a vehicle for each trip
-//! that they announce, long before the trip starts.
+//! The phase of a trip by its known times: announced, running or ended. Some feeds report a vehicle for each trip that
+//! they announce, long before the trip starts.
 
 use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::TripUpdate};
 use lineside_sync::UnixMillis;
@@ -14,7 +14,7 @@ use crate::{
     record::Record,
 };
 
-/// How far a trip is.
+/// The phase of a trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripPhase {
     /// Its first known time is still to come.
@@ -26,8 +26,8 @@ pub enum TripPhase {
 }
 
 impl NetworkState {
-    /// The phase of the trip that a vehicle runs, at `now`, the present of the network's data; `None` if no trip update says anything
-    /// of it.
+    /// Returns the phase of a vehicle's trip at `now`, the present of the network's data; `None` if the trip has no
+    /// update.
     pub fn find_trip_phase(&self, vehicle: &Record, now: UnixMillis) -> Option<TripPhase> {
         let descriptor = vehicle.trip_descriptor()?;
         let key = TripKey::from_descriptor(descriptor)?;
@@ -37,7 +37,7 @@ impl NetworkState {
     }
 }
 
-/// The run of the timetable that an update is about.
+/// Returns the scheduled run of an update.
 pub(crate) fn find_scheduled_run<'a>(
     update: &TripUpdate,
     timetable: Option<&'a Timetable>,
@@ -48,13 +48,13 @@ pub(crate) fn find_scheduled_run<'a>(
     ScheduledRun::from_descriptor(timetable, trip, key.start_date, key.start_time)
 }
 
-/// When a run starts by the timetable, Unix seconds.
+/// Returns the scheduled start of a run, Unix seconds.
 pub(crate) fn run_start(run: ScheduledRun<'_>) -> Option<i64> {
     run.numbered_calls().next().and_then(|(_, call)| run.scheduled_departure(&call))
 }
 
-/// When a trip starts that the timetable does not have, Unix seconds, as its update says it. Producers drop calls that are over,
-/// so the first call that is left says less.
+/// Returns the start of a trip that the timetable does not have, Unix seconds, as its update states it. Producers drop
+/// past calls, so the first remaining call may be later.
 pub(crate) fn descriptor_start(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<i64> {
     let date = parse_gtfs_date(nonempty_text(&update.trip.start_date)?)?;
     let seconds = parse_gtfs_time(nonempty_text(&update.trip.start_time)?)?;
@@ -85,7 +85,7 @@ fn update_phase(update: &TripUpdate, timetable: Option<&Timetable>, now: i64) ->
     }
 }
 
-/// When a run ends, Unix seconds: as it is predicted, else by the timetable.
+/// Returns the predicted end of a run, Unix seconds, or the scheduled one.
 fn run_end(run: ScheduledRun<'_>, update: &TripUpdate) -> Option<i64> {
     let (index, last) = run.numbered_calls().last()?;
     match run.forecast_call(update, index) {

@@ -322,7 +322,7 @@ fn build_announced_call(
     let is_skipped =
         call.schedule_relationship() == stop_time_update::ScheduleRelationship::Skipped;
     let scheduled = announced(event).or_else(|| Some(expected?.saturating_sub(delay?)));
-    // What does not run has no other time.
+    // A call that is not served has only its scheduled time.
     let scheduled = scheduled.or(expected.filter(|_| is_off || is_skipped));
     let status = match expected {
         _ if is_off => DepartureStatus::Cancelled,

@@ -45,7 +45,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const TICK_INTERVAL: Duration = Duration::from_millis(250);
 /// Shortest time that polling has to end, even if the drain time is shorter.
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
-/// Time beyond the drain time that sessions have to end after they were told to.
+/// Time beyond the drain time that sessions have to end after the server has asked them to.
 const SESSIONS_STOP_MAX: Duration = Duration::from_millis(500);
 /// Time that validations of uploads have to end, including the deletion of their files.
 const VISITORS_STOP_MAX: Duration = Duration::from_millis(500);

@@ -19,7 +19,7 @@ pub struct BusFaults {
     pub lost: u16,
     /// The chance that a message is delivered twice, the second time later.
     pub repeated: u16,
-    /// The chance that a message is not kept in its sender's order: it may arrive before or after its neighbours.
+    /// The chance that a message is delivered out of its sender's order: it may arrive before or after its neighbours.
     pub reordered: u16,
     /// The longest delay of a message.
     pub delay: Duration,

@@ -426,7 +426,7 @@ fn write_history(
         for channel in
             World::channels().into_iter().filter(|it| !it.starts_with("area/")).filter(own)
         {
-            // Publications that were jumped over exist, but nobody here can get them.
+            // Skipped publications exist, but no subscriber here can read them.
             world.write(channel, at.epoch, at.offset, poll != Poll::Jump);
         }
     }

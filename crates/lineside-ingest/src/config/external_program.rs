@@ -2,15 +2,15 @@
 
 use std::{fmt, time::Duration};
 
-/// One of the operator's programs, and how much it may take.
+/// One of the operator's programs, with its limits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExternalProgram {
-    /// The program and its arguments, in which `{input}` and `{output}` stand for files. A name without a slash is looked
-    /// for in `PATH`.
+    /// The program and its arguments, in which `{input}` and `{output}` are replaced with files. A name without a slash
+    /// is searched in `PATH`.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// The timeout of a run.
     pub timeout: Duration,
-    /// Address space that each of its processes may have, in bytes.
+    /// Maximum address space of each of its processes, in bytes.
     pub memory: u64,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Debug for ExternalProgram {
 }
 
 impl ExternalProgram {
-    /// What it is called, without its arguments.
+    /// Returns the program's name, without its arguments.
     pub fn name(&self) -> &str {
         self.command.first().map_or("", String::as_str)
     }

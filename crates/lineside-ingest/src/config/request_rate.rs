@@ -61,7 +61,7 @@ impl RequestRate {
         Duration::from_secs(u64::from(self.units) * u64::from(self.unit.seconds))
     }
 
-    /// Whether whoever keeps to this one keeps to `other` too.
+    /// Returns true if every sequence of requests within this rate is within `other` too.
     pub(crate) fn implies(self, other: RequestRate) -> bool {
         self.count <= other.count && self.period() >= other.period()
     }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl DepartureSearch<'_> {
-    /// Departures of trips that the schedule does not hold.
+    /// Lists the departures of trips that the schedule does not have.
     pub(super) fn list_extra_departures(&self) -> Vec<Departure> {
         let here = self.timetable().stop_and_descendants(self.stop);
         let mut departures = Vec::new();
@@ -36,8 +36,8 @@ impl DepartureSearch<'_> {
         departures
     }
 
-    /// What is said about trips that the schedule does not hold, by what their departures are called after: of one that
-    /// several feeds tell of, what [counts](super::find_run_update) of it.
+    /// Returns the updates of trips that the schedule does not have, by the prefix of their departures' ids. If several
+    /// feeds report one trip, the update with [precedence](super::find_run_update) is used.
     fn find_extra_updates(&self) -> BTreeMap<SmolStr, RunUpdate<'_>> {
         let mut all = BTreeMap::new();
         for feed in &self.state.feeds {
@@ -51,7 +51,7 @@ impl DepartureSearch<'_> {
                 if said.is_out_of_date(self.now) {
                     continue;
                 }
-                // Without a name it is no other feed's, whatever their entities are called.
+                // A trip without an id belongs to one feed, even if entities of other feeds have the same id.
                 let id = match TripKey::from_descriptor(&update.trip) {
                     Some(_) => record.id.clone(),
                     None => format_smolstr!("{}:{}", feed.id, record.id),
@@ -69,7 +69,7 @@ impl DepartureSearch<'_> {
         all
     }
 
-    /// Whether an update is of a trip that the schedule does not hold, or does not hold so.
+    /// Returns true if an update is of a trip that the schedule does not have, or has with other calls.
     fn is_extra_update(&self, update: &TripUpdate) -> bool {
         let is_known = || {
             nonempty_text(&update.trip.trip_id)
@@ -78,8 +78,8 @@ impl DepartureSearch<'_> {
         is_extra_trip(&update.trip) || (is_cancelled_extra_trip(update) && !is_known())
     }
 
-    /// The departure at one call of a trip update, with the times that the update announces; `None` without a known stop and
-    /// a time. `id` is the trip's part of the departure's id.
+    /// Builds the departure at one call of a trip update, with the times that the update announces; `None` without a
+    /// known stop and a time. `id` is the trip's part of the departure's id.
     pub(super) fn build_announced_departure(
         &self,
         said: &RunUpdate<'_>,
@@ -96,7 +96,7 @@ impl DepartureSearch<'_> {
         let event = call.departure.as_ref();
         let by_delay = || Some(expected - i64::from(event?.delay?));
         let announced = event.and_then(|event| event.scheduled_time).or_else(by_delay);
-        // What does not run has no other time.
+        // A call that is not served has only its scheduled time.
         let scheduled = announced.or((is_off || is_skipped).then_some(expected));
         let trip = nonempty_text(&said.update.trip.trip_id).and_then(|id| timetable.find_trip(id));
         let mut departure = match trip {
@@ -114,7 +114,7 @@ impl DepartureSearch<'_> {
         }
         departure.id = match call.stop_sequence {
             Some(sequence) => format_smolstr!("{id}:{sequence}"),
-            // Producers drop calls that are over, so only the number of calls from here on stays the same.
+            // Producers drop past calls, so only the number of calls from here on is constant.
             None => format_smolstr!("{id}:{}", calls.len() - index),
         };
         departure.stop_sequence = call.stop_sequence;
@@ -131,7 +131,7 @@ impl DepartureSearch<'_> {
         Some(departure)
     }
 
-    /// A departure of a trip that only its update knows.
+    /// Builds a departure of a trip that is only in its update.
     fn unscheduled_departure(
         &self,
         update: &TripUpdate,
@@ -158,14 +158,14 @@ impl DepartureSearch<'_> {
     }
 }
 
-/// The stop of an announced call in the timetable: the assigned one, else the one that is named.
+/// Returns the stop of an announced call in the timetable: the assigned stop, or the named one.
 pub(super) fn find_announced_stop(timetable: &Timetable, call: &StopTimeUpdate) -> Option<StopIdx> {
     let assigned = call.stop_time_properties.as_ref();
     let assigned = assigned.and_then(|properties| nonempty_text(&properties.assigned_stop_id));
     timetable.find_stop(assigned.or(nonempty_text(&call.stop_id))?)
 }
 
-/// When an announced call is expected to be left, Unix seconds, else when the vehicle is expected to arrive.
+/// Returns the predicted departure of an announced call, Unix seconds, or the predicted arrival.
 pub(super) fn predicted_event_time(call: &StopTimeUpdate) -> Option<i64> {
     let departs = call.departure.as_ref().and_then(|event| event.time);
     departs.or_else(|| call.arrival.as_ref().and_then(|event| event.time))

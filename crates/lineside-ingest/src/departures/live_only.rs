@@ -1,5 +1,5 @@
-//! Departures of trips that a real-time feed updates and the timetable does not have. Some producers name their live trips
-//! otherwise than their timetable, so that no live trip can be compared with a scheduled one.
+//! Departures of trips that a real-time feed updates and the timetable does not have. Some producers use other trip ids
+//! than their timetable, so that no live trip can be matched with a scheduled one.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -23,8 +23,8 @@ use crate::{
     record::{Departure, DepartureStatus, Record},
 };
 
-/// The departures of one feed's live-only trips by stop, made once per state of the feed. A trip is live-only if the feed updates
-/// it as a scheduled one and the timetable does not have it.
+/// The departures of one feed's live-only trips by stop, computed once per state of the feed. A trip is live-only if
+/// the feed updates it as a scheduled one and the timetable does not have it.
 #[derive(Debug, Default)]
 pub(crate) struct LiveOnlyCalls {
     by_stop: HashMap<StopIdx, Vec<LiveOnlyCall>>,
@@ -65,8 +65,8 @@ impl LiveOnlyCalls {
     }
 }
 
-/// Whether the timetable has the trip that an update is about; `None` if the update names none, or none of the timetable's by what
-/// it says, such as an added trip.
+/// Returns true if the timetable has the trip of an update; `None` if the update names no trip, or one that is declared
+/// not to be in the timetable, such as an added trip.
 fn is_known_trip(update: &TripUpdate, timetable: &Timetable) -> Option<bool> {
     let id = nonempty_text(&update.trip.trip_id).filter(|_| !is_extra_trip(&update.trip))?;
     let is_known = timetable.find_trip(id).is_some();
@@ -80,8 +80,9 @@ impl FeedSlice {
         self.cache.live_only_calls.get_or_init(make)
     }
 
-    /// Whether the feed updates trips and the timetable has none of them. Then its trips cannot be compared with those of the
-    /// timetable: each may be one of them under another id. Looks at trip updates up to the first that the timetable has.
+    /// Returns true if the feed updates trips and the timetable has none of them. Then its trips cannot be matched with
+    /// the timetable: each may be a scheduled trip with another id. Visits trip updates up to the first that the
+    /// timetable has.
     fn is_unmatched(&self, dataset: &Dataset) -> bool {
         let find = || {
             let updates = self.tables.trip_updates.records().iter();
@@ -94,15 +95,15 @@ impl FeedSlice {
 }
 
 impl NetworkState {
-    /// Whether one of the network's feeds updates trips of which the timetable has none. Boards then show the live trips of a
-    /// line in place of its timetable, as far ahead as there are live trips.
+    /// Returns true if one of the network's feeds updates trips of which the timetable has none. Boards then show the
+    /// live trips of a line in place of its timetable, as far ahead as there are live trips.
     pub fn has_unmatched_trips(&self) -> bool {
         let Some(dataset) = &self.dataset else { return false };
         self.feeds.iter().any(|feed| feed.is_unmatched(dataset))
     }
 
-    /// Whether a feed's trips begin or cease to be comparable with the timetable in the next state: that decides at any stop which
-    /// departures of the timetable are shown.
+    /// Returns true if a feed's trips become or cease to be comparable with the timetable in the next state: this
+    /// changes at any stop which scheduled departures are shown.
     pub(crate) fn has_comparability_change(&self, next: &[Arc<FeedSlice>]) -> bool {
         let Some(dataset) = &self.dataset else { return false };
         let mut slices = self.feeds.iter().zip(next);
@@ -116,7 +117,7 @@ impl NetworkState {
 type LineAtStop<'a> = (&'a str, &'a str);
 
 impl<'a> DepartureSearch<'a> {
-    /// Departures of live-only trips, with their live times and without scheduled ones.
+    /// Lists departures of live-only trips, with their live times and without scheduled ones.
     pub(super) fn list_live_only_departures(&self) -> Vec<Departure> {
         let departures = self.list_live_only_calls().filter_map(|(feed, record, call)| {
             let said = RunUpdate::new(feed, record.trip_update()?, self.now);
@@ -129,8 +130,8 @@ impl<'a> DepartureSearch<'a> {
         departures.collect()
     }
 
-    /// Removes timetable departures that may be the same trains as live-only ones: of each line at each platform those until the
-    /// last live departure of a feed whose trips cannot be compared with the timetable.
+    /// Removes scheduled departures that may be the same trains as live-only ones: for each line at each platform,
+    /// those until the last live departure of a feed whose trips cannot be matched with the timetable.
     pub(super) fn remove_covered_departures(&self, departures: &mut Vec<Departure>) {
         let last_live = self.find_last_live_departures();
         if last_live.is_empty() {
@@ -168,8 +169,8 @@ impl<'a> DepartureSearch<'a> {
         last_live
     }
 
-    /// The calls of live-only trips at the stop or at the stops of the station: the feed, the trip update and the number of the
-    /// call in it.
+    /// Lists the calls of live-only trips at the stop or at the stops of the station: the feed, the trip update and the
+    /// number of the call in it.
     fn list_live_only_calls(
         &self,
     ) -> impl Iterator<Item = (&'a FeedSlice, &'a Arc<Record>, usize)> {

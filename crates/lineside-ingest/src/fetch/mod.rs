@@ -107,7 +107,7 @@ pub(crate) struct ErrorBodyReader {
     pub(crate) reason_bytes_max: usize,
 }
 
-/// What all fetchers share.
+/// The parts that all fetchers share.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchContext {
     client: HttpClient,
@@ -192,7 +192,7 @@ impl SourceFetcher {
         }
     }
 
-    /// How much of the last fetch went by while it waited for turns of ours.
+    /// Returns the part of the last fetch that was spent waiting for permits of the rate limit.
     pub(crate) fn wait_time(&self) -> Duration {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.wait_time(),

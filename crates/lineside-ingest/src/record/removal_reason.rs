@@ -1,6 +1,6 @@
-//! Why a record is no longer part of a state or a channel.
+//! The reasons for the removal of a record from a state or a channel.
 
-/// Why a record is removed.
+/// The reason for the removal of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovalReason {
     /// The feed no longer has it.
@@ -12,7 +12,7 @@ pub enum RemovalReason {
 }
 
 impl RemovalReason {
-    /// The word for it in messages.
+    /// Returns the name of the reason in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             RemovalReason::Gone => "gone",

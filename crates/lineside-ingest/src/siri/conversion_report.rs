@@ -342,8 +342,8 @@ impl DropCounter<'_, '_> {
         informed_entity.iter().for_each(|selector| self.check_selector(selector));
     }
 
-    /// Counts the dropped fields of a selector: SIRI keeps the most specific reference, and others only if they fit
-    /// beside it.
+    /// Counts the dropped fields of a selector: SIRI keeps the most specific reference, and others only if it allows
+    /// them with that one.
     fn check_selector(&mut self, selector: &EntitySelector) {
         let EntitySelector { agency_id, route_id, route_type, trip, stop_id, direction_id } =
             selector;

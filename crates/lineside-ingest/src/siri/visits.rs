@@ -160,7 +160,7 @@ fn finish_journey(mut journey: VehicleJourney, departure: &Departure) -> Vehicle
     journey
 }
 
-/// Which call the departure is. Those that their feed does not number are known by their times.
+/// Returns the index of a departure's call. A call without a sequence number is found by its times.
 fn find_call_index(planned: &[PlannedCall<'_>], departure: &Departure) -> Option<usize> {
     if let Some(sequence) = departure.stop_sequence {
         return planned.iter().position(|call| call.sequence == Some(sequence));

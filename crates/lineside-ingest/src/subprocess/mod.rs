@@ -65,7 +65,8 @@ impl ExternalProgram {
         arguments.flat_map(and_value).flatten().map(Secret::new).collect()
     }
 
-    /// Why it could not be started as things are on this machine, in words; none if it could. Looks at the disk.
+    /// Returns the reason why the program could not be started on this machine; `None` if it could. Reads the file
+    /// system.
     pub fn find_start_fault(&self) -> Option<String> {
         self.find_executable().err()
     }

@@ -14,18 +14,18 @@ use tokio::{
 
 const DRIP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the producer does with a request.
+/// The producer's reaction to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// Sends these bytes, including the head, and closes the connection.
     Bytes(Vec<u8>),
     /// Sends these bytes, then nothing.
     ThenHang(Vec<u8>),
-    /// The first bytes at once, then one byte of the rest each 20 ms.
+    /// Sends the first part at once, then one byte of the rest each 20 ms.
     Drip(Vec<u8>, Vec<u8>),
-    /// The end of the connection at once.
+    /// Closes the connection at once.
     HangUp,
-    /// Sends one of these replies after the other, including heads; repeats the last one.
+    /// Sends the next of these replies, including heads, to each request; repeats the last one.
     InTurn(Vec<Vec<u8>>),
     /// Sends 304 if the request has this entity tag, else the bytes.
     Conditional(&'static str, Vec<u8>),

@@ -131,8 +131,8 @@ impl<'a> XmlReader<'a> {
         }
     }
 
-    /// The same, to be read as long as this says so: it is asked at every so many elements, passed over or not, and
-    /// once it says no, reading is refused.
+    /// Sets a cancel check, which is called every few elements, also for skipped ones. Once it returns false, reading
+    /// returns an error.
     #[cfg(feature = "netex")]
     pub(crate) fn with_cancel_check(mut self, goes_on: &'a dyn Fn() -> bool) -> XmlReader<'a> {
         self.goes_on = Some(goes_on);
@@ -168,8 +168,8 @@ impl<'a> XmlReader<'a> {
         self.collect_element_text(false)
     }
 
-    /// The text of the open element, which it closes; where it has none of its own, that of the first element inside it
-    /// that has one: `<Name><Text lang="de">Bern</Text></Name>`.
+    /// Returns the text of the open element and closes it. If it has no text, returns that of the first element inside
+    /// it with text: `<Name><Text lang="de">Bern</Text></Name>`.
     #[cfg(feature = "netex")]
     pub(crate) fn element_or_inner_text(&mut self) -> Result<Cow<'a, str>, Error> {
         self.collect_element_text(true)

@@ -121,7 +121,7 @@ async fn the_end_of_one_service_is_noticed_at_any_time() {
         until("the producer has accepted the subscription", has_agreed(&feed, agreements)).await;
         until("the next check is scheduled", || next_in(&feed, &clock) == Some(130)).await;
         clock.advance(Duration::from_secs(after));
-        // A producer that delivers is asked again soon.
+        // A producer that delivers is soon polled again.
         inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
         until("the delivery is applied", || next_in(&feed, &clock) == Some(130)).await;
         inbox.accept_delivery(&key, over(service).into()).unwrap();

@@ -113,7 +113,7 @@ impl ClientHandler {
         Ok(Reply { refresh: Some(refresh), ..Reply::default() })
     }
 
-    /// Returns the time until a token expires, and the seconds that a client is told; `None` and 0 if it does not
+    /// Returns the time until a token expires, and the `ttl` in seconds for the client; `None` and 0 if it does not
     /// expire.
     pub(super) fn expiry_and_ttl(
         &self,
