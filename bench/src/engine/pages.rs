@@ -68,7 +68,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    // A failed write of the feed for a moment is not measured.
+                    // A failed write only delays a change of the feed, which is not measured.
                     _ = feeds::write(&file, VEHICLES, MOVING, turn);
                     thread::park_timeout(MOVES_EVERY);
                 }

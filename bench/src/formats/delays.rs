@@ -82,7 +82,7 @@ fn crowd(
     let asked = thread::scope(|scope| {
         let writer = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                // A failed write of the feed for a moment is not measured.
+                // A failed write only delays a change of the feed, which is not measured.
                 _ = write(city, &trips);
                 thread::park_timeout(CHANGES_EVERY);
             }

@@ -32,7 +32,7 @@ pub enum ExportPart {
 impl ExportPart {
     pub(crate) const COUNT: usize = 4;
 
-    /// The name of the part in URLs; `None` for all entities.
+    /// Returns the name of the part in URLs; `None` for all entities.
     pub fn url_name(self) -> Option<&'static str> {
         match self {
             ExportPart::All => None,

@@ -136,12 +136,12 @@ impl Feed {
         Feed { file, ..Feed::with_metrics(config, self.network(), figures) }
     }
 
-    /// The file name, if this is a file of a GBFS system; else empty.
+    /// Returns the file name, if this is a file of a GBFS system; else empty.
     pub(crate) fn gbfs_file_name(&self) -> &SmolStr {
         &self.file
     }
 
-    /// The files of a GBFS system as listed by its discovery file; empty for other feeds.
+    /// Returns the files of a GBFS system as listed by its discovery file; empty for other feeds.
     pub fn gbfs_files(&self) -> Arc<Vec<GbfsFeedFile>> {
         self.shown.parts.load_full()
     }
@@ -151,7 +151,7 @@ impl Feed {
         contains_secret(&self.config, text)
     }
 
-    /// The key under which the feed's bytes are stored.
+    /// Returns the key under which the feed's bytes are stored.
     pub(crate) fn snapshot_key(&self) -> SnapshotKey {
         SnapshotKey { feed: self.id().clone(), file: self.file.clone() }
     }
@@ -176,52 +176,54 @@ impl Feed {
         self.set_restored_snapshot(RestoredSnapshot { head, is_to_decode: true });
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &FeedConfig {
         &self.config
     }
 
-    /// The id.
+    /// Returns the id.
     pub fn id(&self) -> &FeedId {
         &self.config.id
     }
 
-    /// The current status.
+    /// Returns the current status.
     pub fn status(&self) -> Arc<FeedStatus> {
         self.shown.status.load_full()
     }
 
-    /// The metrics.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &FeedMetrics {
         &self.shown.figures
     }
 
-    /// The format: the configured one, else the one detected from the content; `None` before the first good bytes.
+    /// Returns the format: the configured one, else the one detected from the content; `None` before the first good
+    /// bytes.
     pub fn format(&self) -> Option<Format> {
         self.config.configured_format().or(self.shown.status.load().format)
     }
 
-    /// The last good bytes.
+    /// Returns the last good bytes.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.shown.held.load().as_ref().map(|held| Arc::clone(&held.snapshot))
     }
 
-    /// The last good bytes with the data that readers prepared from them.
+    /// Returns the last good bytes with the data that readers prepared from them.
     pub fn current(&self) -> Option<Arc<ServedSnapshot>> {
         self.shown.held.load_full()
     }
 
-    /// The last good bytes as the producer sent them: the served bytes, or those from which they were converted.
+    /// Returns the last good bytes as the producer sent them: the served bytes, or those from which they were
+    /// converted.
     pub fn received_snapshot(&self) -> Option<Arc<ServedSnapshot>> {
         if self.config.converter.is_some() { self.conversion_input() } else { self.current() }
     }
 
-    /// The producer's original bytes, if the served ones were converted from them.
+    /// Returns the producer's original bytes, if the served ones were converted from them.
     pub(crate) fn conversion_input(&self) -> Option<Arc<ServedSnapshot>> {
         self.shown.original.load_full()
     }
 
-    /// The key under which the converter's input is stored.
+    /// Returns the key under which the converter's input is stored.
     pub(crate) fn conversion_input_key(&self) -> SnapshotKey {
         SnapshotKey { feed: self.id().clone(), file: SmolStr::new_static(ORIGINAL) }
     }
@@ -235,7 +237,7 @@ impl Feed {
         self.shown.original.store(held.map(Arc::new));
     }
 
-    /// The network of the feed.
+    /// Returns the network of the feed.
     pub fn network(&self) -> Arc<Network> {
         Arc::clone(&self.network)
     }
@@ -245,7 +247,7 @@ impl Feed {
         self.format().is_some_and(Format::is_schedule)
     }
 
-    /// The service days of the timetable, if the feed is a decoded schedule and has any.
+    /// Returns the service days of the timetable, if the feed is a decoded schedule and has any.
     pub fn service_window(&self) -> Option<ServiceWindow> {
         if !self.is_schedule() || self.network.id() != self.id() {
             return None;
@@ -298,7 +300,7 @@ impl Feed {
         self.shown.restored.get_or_init(|| restored);
     }
 
-    /// The sender of requests to the feed's task.
+    /// Returns the sender of requests to the feed's task.
     pub(crate) fn poll_requests(&self) -> Option<Arc<mpsc::Sender<Ask>>> {
         self.shown.asks.load_full()
     }
@@ -317,7 +319,7 @@ impl Feed {
         self.shown.refused.store(refused.map(Arc::new));
     }
 
-    /// The inbox for deliveries, if the feed is a SIRI subscription.
+    /// Returns the inbox for deliveries, if the feed is a SIRI subscription.
     pub fn inbox(&self) -> Option<Arc<FeedInbox>> {
         let siri = self.config.siri.as_ref()?;
         (siri.mode == SiriMode::Subscribe).then(|| self.shown.inbox.load_full())?
@@ -351,17 +353,17 @@ impl ServedSnapshot {
         Self { snapshot, sealed, config, ready: OnceLock::new() }
     }
 
-    /// The bytes and their metadata.
+    /// Returns the bytes and their metadata.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
     }
 
-    /// The memory file that holds the bytes, if there is one.
+    /// Returns the memory file that holds the bytes, if there is one.
     pub fn memory_file(&self) -> Option<&Arc<MemoryFile>> {
         self.sealed.as_ref()
     }
 
-    /// The configuration by which the bytes are served.
+    /// Returns the configuration by which the bytes are served.
     pub fn config(&self) -> &FeedConfig {
         &self.config
     }

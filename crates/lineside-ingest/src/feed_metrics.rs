@@ -46,7 +46,7 @@ impl FeedMetrics {
         self.bytes.get()
     }
 
-    /// The time of each of the most recent fetches until the complete reply or the failure, oldest first.
+    /// Returns the time of each of the most recent fetches until the complete reply or the failure, oldest first.
     pub fn fetch_durations(&self) -> Vec<Duration> {
         self.fetch_times.lock().iter().copied().collect()
     }

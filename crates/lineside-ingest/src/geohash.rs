@@ -47,12 +47,12 @@ impl GeohashCell {
         Some(GeohashCell { chars: text.len() as u32, bits })
     }
 
-    /// The number of characters.
+    /// Returns the number of characters.
     pub fn char_count(self) -> u32 {
         self.chars
     }
 
-    /// The number made of the cell's bits.
+    /// Returns the number made of the cell's bits.
     pub fn bits(self) -> u64 {
         self.bits
     }

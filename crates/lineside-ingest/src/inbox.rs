@@ -80,12 +80,12 @@ impl FeedInbox {
         (FeedInbox { key, deliveries, room, refused: AtomicU64::new(0) }, receiver)
     }
 
-    /// The bytes of deliveries being received, waiting or being read, in whole KiB.
+    /// Returns the bytes of deliveries being received, waiting or being read, in whole KiB.
     pub fn pending_bytes(&self) -> u64 {
         (ROOM_KIB.saturating_sub(self.room.available_permits()) as u64) << 10
     }
 
-    /// The number of deliveries rejected because the inbox was full.
+    /// Returns the number of deliveries rejected because the inbox was full.
     pub fn refused_count(&self) -> u64 {
         self.refused.load(Relaxed)
     }

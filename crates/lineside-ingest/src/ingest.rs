@@ -166,12 +166,12 @@ impl Ingest {
         Arc::new(Ingest { catalog, hub, channels, started, tasks, running, shared, times })
     }
 
-    /// The hub that changes are published to.
+    /// Returns the hub that changes are published to.
     pub fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
 
-    /// The feeds, in the order of the configuration.
+    /// Returns the feeds, in the order of the configuration.
     pub fn feeds(&self) -> Vec<Arc<Feed>> {
         self.catalog.load().feeds.clone()
     }
@@ -181,7 +181,7 @@ impl Ingest {
         self.catalog.load().find_feed(id).cloned()
     }
 
-    /// The networks, in the order in which the configuration first names them.
+    /// Returns the networks, in the order in which the configuration first names them.
     pub fn networks(&self) -> Vec<Arc<Network>> {
         self.catalog.load().networks.clone()
     }
@@ -191,7 +191,7 @@ impl Ingest {
         Some(self.find_feed(feed)?.network())
     }
 
-    /// The archive of polls and states.
+    /// Returns the archive of polls and states.
     pub fn archive(&self) -> &Arc<dyn PollArchive> {
         &self.shared.archive
     }

@@ -59,12 +59,12 @@ impl MemoryFile {
         Bytes::from_owner(MemoryFileBytes(Arc::clone(self)))
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn byte_length(&self) -> usize {
         self.map.len()
     }
 
-    /// The file from which a socket sends the bytes.
+    /// Returns the file from which a socket sends the bytes.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -24,12 +24,12 @@ impl MemoryFile {
         match self.0 {}
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn byte_length(&self) -> usize {
         match self.0 {}
     }
 
-    /// The file from which a socket sends the bytes.
+    /// Returns the file from which a socket sends the bytes.
     pub fn file(&self) -> &File {
         match self.0 {}
     }

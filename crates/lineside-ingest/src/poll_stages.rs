@@ -23,7 +23,7 @@ impl PollStage {
     pub const ALL: [PollStage; 4] =
         [PollStage::Fetch, PollStage::Decode, PollStage::Apply, PollStage::Publish];
 
-    /// The name of the stage.
+    /// Returns the name of the stage.
     pub const fn name(self) -> &'static str {
         match self {
             PollStage::Fetch => "fetch",
@@ -33,7 +33,7 @@ impl PollStage {
         }
     }
 
-    /// The label of a thread that executes the stage.
+    /// Returns the label of a thread that executes the stage.
     pub(crate) const fn thread_stage(self) -> stage::WorkStage {
         match self {
             PollStage::Fetch => stage::WorkStage::Fetch,

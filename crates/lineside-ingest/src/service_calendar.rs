@@ -33,7 +33,7 @@ impl ServiceCalendar {
         Some(ServiceCalendar { first, trips: timetable.count_trips_by_day(first, last) })
     }
 
-    /// The last day.
+    /// Returns the last day.
     pub fn last(&self) -> Date {
         day_after(self.first, self.trips.len().saturating_sub(1))
     }

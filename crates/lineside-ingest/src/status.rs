@@ -51,7 +51,7 @@ impl FeedState {
         !matches!(self, FeedState::Ok | FeedState::Paused | FeedState::Unknown)
     }
 
-    /// The name of the state in messages and pages.
+    /// Returns the name of the state in messages and pages.
     pub fn as_str(self) -> &'static str {
         match self {
             FeedState::Ok => "ok",

@@ -23,7 +23,7 @@ pub enum SourceState {
 }
 
 impl SourceState {
-    /// The name of the state in the API.
+    /// Returns the name of the state in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             SourceState::Answered => "answered",
@@ -54,7 +54,7 @@ pub enum ServingState {
 }
 
 impl ServingState {
-    /// The name of the state in the API.
+    /// Returns the name of the state in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             ServingState::Fresh => "fresh",

@@ -22,7 +22,7 @@ impl ServedContent {
     pub const ALL: [ServedContent; 3] =
         [ServedContent::Fresh, ServedContent::Stale, ServedContent::Nothing];
 
-    /// The name in the API.
+    /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             ServedContent::Fresh => "fresh",
@@ -55,7 +55,7 @@ impl ArchiveSpan {
     /// All spans.
     pub const ALL: [ArchiveSpan; 2] = [ArchiveSpan::Day, ArchiveSpan::Month];
 
-    /// The name in the API.
+    /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             ArchiveSpan::Day => "24h",
@@ -63,7 +63,7 @@ impl ArchiveSpan {
         }
     }
 
-    /// The length of a bin in seconds.
+    /// Returns the length of a bin in seconds.
     pub const fn bin_seconds(self) -> i64 {
         match self {
             ArchiveSpan::Day => 60,
@@ -71,12 +71,12 @@ impl ArchiveSpan {
         }
     }
 
-    /// The length of a bin in milliseconds.
+    /// Returns the length of a bin in milliseconds.
     pub(super) const fn bin_millis(self) -> i64 {
         self.bin_seconds() * 1_000
     }
 
-    /// The number of bins, including the present one.
+    /// Returns the number of bins, including the present one.
     pub const fn bin_count(self) -> usize {
         match self {
             ArchiveSpan::Day => 24 * 60,
@@ -84,7 +84,7 @@ impl ArchiveSpan {
         }
     }
 
-    /// The total length of all bins.
+    /// Returns the total length of all bins.
     pub const fn total_length(self) -> Duration {
         Duration::from_secs(self.bin_seconds().unsigned_abs() * self.bin_count() as u64)
     }

@@ -51,12 +51,12 @@ impl RequestRate {
         Ok(RequestRate { count: parse_count(count.trim())?, units, unit })
     }
 
-    /// The maximum number of requests.
+    /// Returns the maximum number of requests.
     pub fn max_requests(self) -> usize {
         self.count as usize
     }
 
-    /// The length of the period.
+    /// Returns the length of the period.
     pub fn period(self) -> Duration {
         Duration::from_secs(u64::from(self.units) * u64::from(self.unit.seconds))
     }

@@ -115,7 +115,7 @@ impl FetchPhase {
         FetchPhase::ALL.into_iter().find(|phase| phase.as_str() == word)
     }
 
-    /// The name of the phase in messages and pages.
+    /// Returns the name of the phase in messages and pages.
     pub fn as_str(self) -> &'static str {
         match self {
             FetchPhase::Dns => "dns",

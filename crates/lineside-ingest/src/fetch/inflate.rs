@@ -85,7 +85,7 @@ impl BodyCollector {
         *max = lower.min(*max);
     }
 
-    /// The number of bytes received.
+    /// Returns the number of bytes received.
     pub(super) fn bytes_taken(&self) -> u64 {
         match self {
             BodyCollector::Plain { bytes, drained, .. } => *drained + bytes.len() as u64,
@@ -106,7 +106,7 @@ impl BodyCollector {
         std::mem::take(bytes)
     }
 
-    /// The part collected and not drained, at least the beginning of an undrained body.
+    /// Returns the part collected and not drained, at least the beginning of an undrained body.
     pub(super) fn body_head(&self) -> &[u8] {
         match self {
             BodyCollector::Plain { bytes, .. } => bytes,

@@ -98,76 +98,76 @@ impl Network {
         Network { times: times.clone(), ..self }
     }
 
-    /// The id of the schedule feed, or of the only feed.
+    /// Returns the id of the schedule feed, or of the only feed.
     pub fn id(&self) -> &FeedId {
         &self.id
     }
 
-    /// The epoch of the network's sequence.
+    /// Returns the epoch of the network's sequence.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// The current position of the network's sequence.
+    /// Returns the current position of the network's sequence.
     pub fn position(&self) -> Position {
         Position { epoch: self.epoch, offset: self.state.load().revision }
     }
 
-    /// The current state.
+    /// Returns the current state.
     pub fn state(&self) -> Arc<NetworkState> {
         self.state.load_full()
     }
 
-    /// The timetable in use.
+    /// Returns the timetable in use.
     pub fn timetable(&self) -> Option<Arc<Timetable>> {
         self.state.load().dataset.as_ref().map(|dataset| Arc::clone(&dataset.timetable))
     }
 
-    /// The schedule in use, with the data derived from it.
+    /// Returns the schedule in use, with the data derived from it.
     pub fn dataset(&self) -> Option<Arc<Dataset>> {
         self.state.load().dataset.clone()
     }
 
-    /// The ids of the feeds, beginning with the one that names the network.
+    /// Returns the ids of the feeds, beginning with the one that names the network.
     pub fn feed_ids(&self) -> &[FeedId] {
         &self.feed_ids
     }
 
-    /// The feeds, beginning with the one that names the network.
+    /// Returns the feeds, beginning with the one that names the network.
     pub fn feeds(&self) -> Vec<Arc<Feed>> {
         self.feeds.load().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The feed that names the network.
+    /// Returns the feed that names the network.
     pub fn first_feed(&self) -> Option<Arc<Feed>> {
         self.feeds.load().first()?.upgrade()
     }
 
-    /// The feed whose dataset is in use, else the feed that names the network if it is a schedule.
+    /// Returns the feed whose dataset is in use, else the feed that names the network if it is a schedule.
     pub fn schedule_feed(&self) -> Option<Arc<Feed>> {
         let first = self.first_feed()?;
         let is_schedule = self.state.load().dataset.is_some() || first.is_schedule();
         is_schedule.then_some(first)
     }
 
-    /// The feeds other than the schedule.
+    /// Returns the feeds other than the schedule.
     pub fn realtime_feeds(&self) -> Vec<Arc<Feed>> {
         let schedule = self.schedule_feed().map(|feed| feed.id().clone());
         self.feeds().into_iter().filter(|feed| Some(feed.id()) != schedule.as_ref()).collect()
     }
 
-    /// The present of the data: the wall clock, or the recorded time during a replay.
+    /// Returns the present of the data: the wall clock, or the recorded time during a replay.
     pub fn data_now(&self) -> UnixMillis {
         self.replay_time().unwrap_or_else(|| self.clock.wall_time())
     }
 
-    /// The recorded time during a replay; `None` without one.
+    /// Returns the recorded time during a replay; `None` without one.
     pub fn replay_time(&self) -> Option<UnixMillis> {
         let replay = self.replay.load();
         Some(replay.as_ref()?.recorded_time(self.clock.monotonic()))
     }
 
-    /// The date of [`Network::data_now`] in the time zone of the timetable, or in UTC without one.
+    /// Returns the date of [`Network::data_now`] in the time zone of the timetable, or in UTC without one.
     pub fn today(&self) -> Date {
         let timetable = self.timetable();
         let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());

@@ -154,7 +154,7 @@ impl FeedTables {
         [vehicles, &self.trip_updates, &self.alerts, stations, rental_vehicles]
     }
 
-    /// The tables of records with a position.
+    /// Returns the tables of records with a position.
     pub(crate) fn located_tables(&self) -> [&Arc<RecordTable>; 3] {
         [&self.vehicles, &self.stations, &self.rental_vehicles]
     }

@@ -72,7 +72,7 @@ impl NetworkWriter {
         NetworkWriter { network, publisher, workings, links: TripLinks::new(seed), seed }
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }

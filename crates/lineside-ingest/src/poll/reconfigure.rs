@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl FeedPoller {
-    /// The rate limit bucket of its requests.
+    /// Returns the rate limit bucket of its requests.
     pub(crate) fn rate_limit_bucket(&self) -> &RateLimitBucket {
         &self.place
     }

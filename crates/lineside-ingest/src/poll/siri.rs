@@ -333,7 +333,7 @@ impl FeedPoller {
         self.fetcher.redact_head(words.as_bytes(), inbox.as_deref().map(FeedInbox::key))
     }
 
-    /// The time zone of times without one.
+    /// Returns the time zone of times without one.
     fn default_time_zone(&self) -> TimeZone {
         let dataset = self.feed.network().dataset();
         dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
@@ -505,8 +505,8 @@ fn decode_siri(
         .map_err(|error| FetchError::from_decoder_error(&error))
 }
 
-/// The failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver to the
-/// inbox.
+/// Returns the failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver
+/// to the inbox.
 fn inbox_key_leaked() -> FetchError {
     let detail = "the message contains the URL of the feed's inbox, which is secret";
     FetchError::new(FailureCode::Refused, detail)

@@ -195,7 +195,7 @@ pub(crate) struct RateLimitReservation {
 }
 
 impl RateLimitReservation {
-    /// The reserved time, on the monotonic clock.
+    /// Returns the reserved time, on the monotonic clock.
     pub(crate) fn reserved_at(&self) -> Duration {
         self.at
     }

@@ -21,7 +21,7 @@ pub enum DepartureStatus {
 }
 
 impl DepartureStatus {
-    /// The name in messages.
+    /// Returns the name in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             DepartureStatus::Scheduled => "scheduled",

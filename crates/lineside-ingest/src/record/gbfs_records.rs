@@ -18,7 +18,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// The number of vehicles that can currently be rented here.
+    /// Returns the number of vehicles that can currently be rented here.
     pub fn vehicles_available(&self) -> u32 {
         self.available
     }

@@ -55,7 +55,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// The name in messages.
+    /// Returns the name in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             RecordKind::Vehicle => "vehicle",

@@ -35,7 +35,7 @@ impl SpellingMatcher {
         is_corrected.then_some(SpellingMatcher { word: letters, errors_max, best: None })
     }
 
-    /// The letter with which corrections begin: first letters are rarely wrong, and so few words are compared.
+    /// Returns the letter with which corrections begin: first letters are rarely wrong, and so few words are compared.
     pub(super) fn first_letter(&self) -> char {
         self.word[0]
     }

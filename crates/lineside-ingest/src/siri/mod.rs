@@ -101,7 +101,7 @@ impl SiriElements {
         }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.journeys.len() + self.activities.len() + self.situations.len()
     }

@@ -16,7 +16,7 @@ macro_rules! choices {
             /// All variants.
             pub const ALL: &[$Name] = &[$($Name::$Choice,)+];
 
-            /// The name in the configuration.
+            /// Returns the name in the configuration.
             pub fn as_str(self) -> &'static str {
                 match self { $($Name::$Choice => $word,)+ }
             }

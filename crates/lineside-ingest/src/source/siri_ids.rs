@@ -26,7 +26,7 @@ impl IdKind {
     /// All kinds.
     pub const ALL: [IdKind; 4] = [IdKind::Line, IdKind::Journey, IdKind::Stop, IdKind::Operator];
 
-    /// The name of the kind in a table.
+    /// Returns the name of the kind in a table.
     pub fn as_str(self) -> &'static str {
         match self {
             IdKind::Line => "line",
@@ -75,7 +75,7 @@ impl SiriIds {
         }
     }
 
-    /// The configured name; `None` for a table.
+    /// Returns the configured name; `None` for a table.
     pub fn config_name(&self) -> Option<SmolStr> {
         match self {
             SiriIds::Same => Some(SmolStr::new_static("same")),

@@ -22,7 +22,7 @@ impl ProcessGroup {
         ProcessGroup { leader, has_ended: AtomicBool::new(false) }
     }
 
-    /// The first process, while it is known to exist.
+    /// Returns the first process, while it is known to exist.
     pub(super) fn leader_pid(&self) -> Option<Pid> {
         self.leader.filter(|_| !self.has_ended.load(Ordering::Relaxed))
     }

@@ -47,7 +47,7 @@ impl MatchReason {
         MatchReason::DayBefore,
     ];
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             MatchReason::UnknownTrip => "unknown_trip",

@@ -251,8 +251,8 @@ impl FeedDays {
     }
 }
 
-/// The last 24 hours of each feed with trips. A schedule's id stands for all real-time feeds of its network, with each
-/// trip counted once.
+/// The last 24 hours of each feed with trips, and under a schedule's id those of all real-time feeds of its network,
+/// each trip counted once.
 #[derive(Debug, Default)]
 pub(crate) struct DelayDay {
     days: Mutex<FeedDays>,

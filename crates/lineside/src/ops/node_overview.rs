@@ -82,8 +82,8 @@ pub(crate) struct NodeSample {
 pub(crate) const GAUGES: usize = 8;
 
 impl NodeSample {
-    /// The values of the gauges: connections, subscriptions, deliveries, 99th percentile of the delivery latency, requests,
-    /// memory, CPU, and queued connections.
+    /// Returns the values of the gauges: connections, subscriptions, deliveries, 99th percentile of the delivery
+    /// latency, requests, memory, CPU, and queued connections.
     pub(crate) fn gauge_values(&self) -> [Option<f64>; GAUGES] {
         [
             Some(self.connections as f64),

@@ -34,7 +34,7 @@ struct NetworkEntry {
 }
 
 impl NetworkEntry {
-    /// The entry of a network whose timetable has been read.
+    /// Builds the entry of a network whose timetable has been read; `None` before that.
     fn new(app: &App, network: &Network) -> Option<Self> {
         let timetable = network.timetable()?;
         let schedule = network.first_feed();

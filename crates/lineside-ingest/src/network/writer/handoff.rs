@@ -38,7 +38,7 @@ pub struct ResumedNetwork {
 }
 
 impl ResumedNetwork {
-    /// The epoch with which the sequence continues.
+    /// Returns the epoch with which the sequence continues.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }

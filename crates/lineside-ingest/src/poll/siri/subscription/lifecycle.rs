@@ -176,7 +176,7 @@ impl SiriSubscription {
         self.asking
     }
 
-    /// The time of the producer's last sign of life.
+    /// Returns the time of the producer's last sign of life.
     fn last_alive_at(&self) -> Duration {
         self.vouched_at.map_or(self.heard_at, |at| at.max(self.heard_at))
     }
