@@ -2,7 +2,7 @@
 //! that subscribers can resume.
 //!
 //! It is written under a temporary name and renamed when complete, and it is deleted before any of it is used. So a
-//! crashed process leaves no file, and a position never stands for two different things.
+//! crashed process leaves no file, and no position has two meanings.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind};

@@ -1,4 +1,4 @@
-//! Trips that a feed updates and the timetable does not have: on boards, on their own page, and how far they are.
+//! Tests of trips that a feed updates and the timetable does not have: on boards, on their own page, and their phases.
 
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity,
@@ -25,7 +25,7 @@ fn trips_of_route(board: &[Departure], route: &str) -> Vec<String> {
     departures.map(|it| it.trip_id.to_string()).collect()
 }
 
-/// A trip of line R1 under another id than the timetable's. `start` and the calls are in minutes after eight.
+/// Returns a trip of line R1 with another id than the timetable's. `start` and the calls are in minutes after eight.
 fn live(trip_id: &str, start: i64, calls: &[(&str, i64)]) -> FeedEntity {
     let mut entity = update(trip_id, 1, 0);
     let said = entity.trip_update.as_mut().unwrap();
@@ -95,10 +95,10 @@ fn incomparable_live_trips_replace_the_timetable_of_their_line() {
     // T18 at 8:00 and T20 at 8:20 may be x and y at 8:04 and 8:26; T22 at 8:40 comes after the last live departure.
     let first: Vec<String> = trips_of_route(&at_central, "R1").into_iter().take(4).collect();
     assert_eq!(first, ["x", "y", "T22", "T24"]);
-    // Another line, and a stop where no live trip calls, are as in the timetable.
+    // Another line, and a stop without live trips, are as in the timetable.
     assert!(at_central.iter().any(|it| it.trip_id == "T19"));
     assert!(board(&world, "D").iter().any(|it| it.trip_id == "T18"));
-    // Data that have grown old hide nothing: y was said too long ago.
+    // Outdated data hide nothing: the update of y is too old.
     world.clock.advance(std::time::Duration::from_secs(20 * 60 + 1));
     let later = trips_of_route(&board(&world, "C"), "R1");
     assert_eq!(later[0], "T20");
@@ -171,7 +171,7 @@ fn a_siri_visit_of_a_live_only_trip_has_the_expected_time_of_its_call() {
 fn trips_are_under_way_between_their_first_and_their_last_known_time() {
     let all = [
         ("announced", live("announced", 10, &[("C1", 10), ("B", 15)])),
-        // Its call at Central is over and has been dropped.
+        // Its call at Central is past and has been dropped.
         ("under-way", live("under-way", -5, &[("B", 2), ("A", 12)])),
         ("over", live("over", -40, &[("B", -20), ("A", -10)])),
         ("at-its-end", live("at-its-end", -40, &[])),

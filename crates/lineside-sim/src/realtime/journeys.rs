@@ -75,7 +75,7 @@ impl City {
         let end = start + i64::from(self.timetable().trip_duration(&run.trip));
         let is_extra = run.kind == RunKind::Added;
         let id = self.run_trip_id(run);
-        // A journey outside the timetable has no day, but a code of its own.
+        // A journey outside the timetable has no day, but a unique code.
         let framed = (!is_extra).then(|| FramedVehicleJourneyRef {
             data_frame_ref: Some(self.city_time().calendar_date(at.day).to_string().into()),
             dated_vehicle_journey_ref: Some(id.clone().into()),

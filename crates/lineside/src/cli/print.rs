@@ -46,7 +46,7 @@ pub(crate) fn uses_colors(stream: &impl io::IsTerminal) -> bool {
 }
 
 /// Writes a one-line warning or progress note to standard error. Names in the line may come from strangers, so control
-/// characters are escaped: a CI job would take a line of its own for a command.
+/// characters are escaped: a CI job may interpret a separate line as a command.
 pub(crate) fn print_note(line: &dyn Display) {
     // A failure to write to standard error cannot be reported.
     _ = writeln!(io::stderr().lock(), "{}", escape_control_chars(&line.to_string()));

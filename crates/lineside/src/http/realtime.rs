@@ -170,7 +170,7 @@ async fn reply_with_message(
     wants: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let network = feed.network();
-    // A schedule's id stands for its whole network, of which any feed may have data.
+    // A schedule's id selects its whole network, of which any feed may have data.
     if !feed.is_schedule() && network.feeds().len() == 1 {
         lookup::served_snapshot(app, feed, &feed.status())?;
     }

@@ -79,7 +79,7 @@ impl UnsentBudget {
         self.shared_bytes() <= most && self.compressed_bytes.load(Relaxed) <= compressed_most
     }
 
-    /// Returns true if so many bytes wait to be sent that slow readers are disconnected.
+    /// Returns true if the bytes that wait to be sent exceed the limit at which slow readers are disconnected.
     pub(super) fn is_under_pressure(&self) -> bool {
         self.unsent_bytes() > self.most / 4 * 3 || !self.has_room_for_shared()
     }

@@ -462,7 +462,7 @@ fn find_line_stop<'a, 'w>(
             headsign.is_some_and(|it| direction.to == it || direction.headsigns.contains(it));
         (is_said, goes_there)
     };
-    // Of equally good places the first.
+    // If several places fit equally well, the first one is chosen.
     let has = ways.stop_positions(next).rev();
     let (way, place) = has.max_by_key(|&(way, _)| directions.get(way).map(fit))?;
     directions.get_mut(way)?.stops.get_mut(place)

@@ -26,8 +26,8 @@ pub(super) struct Registers {
     pub(super) frame: usize,
 }
 
-/// Writes the return addresses into `calls`, innermost first, and returns their number. The first one stands for the
-/// interrupted instruction. `text` is the program's own code; `word` reads memory, and returns `None` for unmapped
+/// Writes the return addresses into `calls`, innermost first, and returns their number. The first one is the address of
+/// the interrupted instruction. `text` is the program's own code; `word` reads memory, and returns `None` for unmapped
 /// addresses.
 pub(super) fn walk_stack(
     registers: Registers,

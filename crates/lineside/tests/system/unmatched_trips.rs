@@ -11,7 +11,8 @@ use crate::support::timetable::{Lines, message, now};
 use crate::support::town::{Town, good};
 use crate::support::until::{until, until_json};
 
-/// A live trip of line A with its vehicle, which has neither a name nor a position. `start` and the calls are in minutes from now.
+/// Returns a live trip of line A with its vehicle, which has neither an id nor a position. `start` and the calls are in
+/// minutes from now.
 fn live(lines: Lines, trip_id: &str, start: i64, calls: &[(&str, i64)]) -> [FeedEntity; 2] {
     let seconds = lines.second_of_day(now() + start * 60);
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
@@ -43,7 +44,7 @@ fn live(lines: Lines, trip_id: &str, start: i64, calls: &[(&str, i64)]) -> [Feed
     ]
 }
 
-/// One trip under way that has left `s1`, one that starts there in six minutes, and one that has ended.
+/// Returns a running trip that has left `s1`, one that starts there in six minutes, and one that has ended.
 fn live_trips(lines: Lines) -> Vec<FeedEntity> {
     let mut entities = live(lines, "under-way", -2, &[("s2", 3), ("s3", 8)]).to_vec();
     entities.extend(live(lines, "announced", 6, &[("s1", 6), ("s2", 11), ("s3", 16)]));

@@ -22,7 +22,7 @@
 //! - Either the publisher finds the topic, or the listener reads the publisher's state.
 //! - After each publication every current listener reads once more: no wake-up is lost.
 //! - A listener is woken at most once until it has taken its note, however much is published meanwhile.
-//! - *Cost*: one load if nobody listens. Otherwise one append per topic; one swap per listener and topic, and for a
+//! - *Cost*: one load without listeners. Otherwise one append per topic; one swap per listener and topic, and for a
 //!   partition an append to its list; one wake-up per listener.
 //!
 //! ```

@@ -171,7 +171,7 @@ fn empty_column(kind: FieldKind) -> ColumnCells {
     }
 }
 
-/// Returns a seed that differs from run to run, so that nobody can craft ids with colliding hashes.
+/// Returns a seed that differs from run to run, so that ids with colliding hashes cannot be crafted.
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one("texts")

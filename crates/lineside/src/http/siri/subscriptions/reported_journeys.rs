@@ -14,7 +14,7 @@ const JOURNEYS_MAX: usize = 20_000;
 /// Seconds that a journey is remembered after its last time, or after its delivery if it has no times.
 const REMEMBERED_FOR: i64 = 60 * 60;
 
-/// Stands for a missing time.
+/// The value of a missing time.
 const NONE: u32 = 0;
 
 /// A journey as it was last sent.
