@@ -1,9 +1,9 @@
 /**
- * Route badges: the route's colour with a label that can be read on it, as crates/lineside/src/pages/badge.rs.
+ * Route badges: a readable label on the route's colour. crates/lineside/src/pages/badge.rs is the server's version.
  */
 const DEFAULT_COLOR = "5b6770";
 
-/** Relative luminance after WCAG 2. @param {string} hex six digits */
+/** Returns the relative luminance (WCAG 2). @param {string} hex six digits */
 function luminance(hex) {
   const channel = (/** @type {number} */ at) => {
     const value = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
@@ -12,20 +12,20 @@ function luminance(hex) {
   return 0.2126 * channel(0) + 0.7152 * channel(2) + 0.0722 * channel(4);
 }
 
-/** The contrast of text that everyone can read (WCAG 2, AA). */
+/** The minimum contrast of text (WCAG 2, AA). */
 const CONTRAST_MIN = 4.5;
-/** Colours on which white has this contrast count as dark: they are darkened until it reads. */
+/** Colours on which white has at least this contrast are darkened until white text reaches `CONTRAST_MIN`. */
 const CONTRAST_DARK = 3;
 
-/** The contrast of white on a colour. @param {string} hex */
+/** Returns the contrast of white on a colour. @param {string} hex */
 const contrastOfWhite = (hex) => 1.05 / (luminance(hex) + 0.05);
 
 /** @param {string} hex @param {number} percent */
 const darkened = (hex, percent) => [0, 2, 4].map((at) => Math.floor((Number.parseInt(hex.slice(at, at + 2), 16) * percent) / 100).toString(16).padStart(2, "0")).join("");
 
 /**
- * The colours of a badge as `#rrggbb`: the feed's own background, a little darker where white would else be hard to read
- * on it, and white text; black text on light backgrounds. The feed's own text colour is often unreadable and is not used.
+ * Returns the colours of a badge as `#rrggbb`. The background is the feed's own colour, darkened where white text would be
+ * hard to read. Light backgrounds get black text. The feed's own text colour is often unreadable and is not used.
  * @param {string|null|undefined} color
  */
 export function badgeColors(color) {
@@ -36,10 +36,10 @@ export function badgeColors(color) {
   return { background: `#${darkened(hex, percent)}`, text: "#ffffff" };
 }
 
-/** Longer labels may not fit into their badge: they are its title too. */
+/** Longer labels may be cut off, so the badge repeats them in its title. */
 const LABEL_FITS_CHARS = 16;
 
-/** A badge as an element. @param {string} label @param {string|null|undefined} color */
+/** Makes the element of a badge. @param {string} label @param {string|null|undefined} color */
 export function badge(label, color) {
   const { background, text } = badgeColors(color);
   const element = document.createElement("span");

@@ -1,8 +1,8 @@
 /**
- * The departure board: the rows that the server made, kept up to date from the stop's channel.
- * The rows are made here exactly as crates/lineside/src/pages/board.rs makes them. The channel holds the next departures of
- * all lines from now on, so a board of some lines, or of a later time, asks the server for its rows when the channel says that
- * something changed.
+ * The departure board: updates the server's rows from the stop's channel.
+ * This script renders rows exactly as crates/lineside/src/pages/board.rs does. The channel holds the next departures of
+ * all lines, so a board of selected lines, or of a later time, fetches its rows from the server when the channel reports
+ * a change.
  */
 import { badge } from "./badge.js";
 import { DataClock } from "./clock.js";
@@ -12,22 +12,22 @@ import { isUnreliable, keepAges, showState } from "./states.js";
 import { departureWords, liveSign } from "./trouble.js";
 import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
-/** How often "in 4 min" is looked at again, in milliseconds. */
+/** Interval at which times such as "4 min" are updated, in milliseconds. */
 const TICK_MS = 1_000;
-/** How long the connection may be lost before times are grey, in milliseconds. */
+/** Time without a connection after which times turn grey, in milliseconds. */
 const LOST_MS = 20_000;
-/** How far a board looks ahead, in seconds, as on the server. */
+/** Period that a board covers, in seconds, as on the server. */
 const HORIZON_S = 7_200;
-/** How long a departure stays after it left, in seconds, as on the server. */
+/** Time that a departure stays listed after it left, in seconds, as on the server. */
 const LINGER_S = 60;
-/** How long changes are gathered before rows are asked for, in milliseconds. */
+/** Time over which changes are collected before rows are fetched, in milliseconds. */
 const GATHER_MS = 2_000;
-/** How often a board whose rows the server makes is loaded again, in milliseconds. */
+/** Interval at which a board with server-made rows is fetched, in milliseconds. */
 const RELOAD_MS = 30_000;
 
 /** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], after: number | null, limit: number}} */
 const page = island("board-data");
-/** Whether the channel's departures are not the rows of this board. */
+/** True if the server makes this board's rows because they are not the channel's departures. */
 const isServerMade = page.lines.length > 0 || page.after !== null;
 const clock = new DataClock(page.wall, page.now);
 const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
@@ -35,12 +35,12 @@ const table = /** @type {HTMLElement} */ (document.querySelector(".board"));
 const empty = /** @type {HTMLElement} */ (document.querySelector(".board-empty"));
 const bigClock = document.querySelector(".board-clock");
 
-/** The feeds whose times are not to be trusted as they stand. @type {Set<string>} */
+/** Feeds with unreliable times. @type {Set<string>} */
 const stale = new Set([...body.querySelectorAll(".is-stale")].map((row) => row.getAttribute("data-source") ?? ""));
 
 /** @typedef {{id: string, record: any}} Departure */
 
-/** When it leaves, as well as is known. @param {any} record */
+/** Returns the expected departure in seconds, or the scheduled one if no expected time is known. @param {any} record */
 const leaves = (record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
 
 /** @param {Departure} departure @returns {HTMLElement} */
@@ -63,26 +63,26 @@ function row({ id, record }) {
   );
 }
 
-/** Where a departure goes, as a link to its trip. @param {string} id @param {any} record */
+/** Returns a departure's destination, as a link to its trip where possible. @param {string} id @param {any} record */
 function destination(id, record) {
   const to = record.headsign || record.trip_id;
   if (!record.trip_id || document.body.classList.contains("embedded")) return to;
   return element("a.trip-link", { href: tripAddress(page.schedule, record.trip_id, id) }, to);
 }
 
-/** The platform, after the one that the timetable has where that is another. @param {any} record */
+/** Returns the platform, preceded by the scheduled one if it has changed. @param {any} record */
 function platform({ platform, scheduled_platform }) {
   const was = scheduled_platform ? [element("s.platform-was", {}, scheduled_platform), " "] : [];
   return [...was, platform && element(scheduled_platform ? "span.platform-sign.is-changed" : "span.platform-sign", {}, platform)];
 }
 
-/** Greys the times of a feed that is in trouble, and no others. @param {string} feed @param {boolean} isStale */
+/** Greys the times of an unreliable feed, or removes the grey. @param {string} feed @param {boolean} isStale */
 function showTrust(feed, isStale) {
   stale[isStale ? "add" : "delete"](feed);
   for (const row of body.children) if (row.getAttribute("data-source") === feed) row.classList.toggle("is-stale", isStale);
 }
 
-/** @param {Departure[]} departures @param {Set<string>} changed  ids to point out */
+/** @param {Departure[]} departures @param {Set<string>} changed  ids to highlight */
 function show(departures, changed) {
   const sorted = departures.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1)).slice(0, page.limit);
   const old = new Map([...body.children].map((each) => [each.getAttribute("data-id"), each]));
@@ -107,7 +107,7 @@ function put(rows) {
 }
 
 /**
- * Moves *Later* on with the rows: the server's link leads to what followed the rows that it made.
+ * Points the *Later* link to the departures after these rows. The server's link fits only the rows that it made.
  * @param {Element[]} rows
  */
 function moveLater(rows) {
@@ -118,15 +118,15 @@ function moveLater(rows) {
   const last = rows.length > 0 ? Number(rows[rows.length - 1].getAttribute("data-leaves")) : Math.floor(now) + HORIZON_S;
   const known = Number(address.searchParams.get("after")) || seconds(address.searchParams.get("after")) || 0;
   if (known >= last) return;
-  // With the last row again, as others may leave at the same moment.
+  // The next page repeats the last row, because other departures may leave at the same time.
   address.searchParams.set("after", String(last));
   link.href = address.href;
 }
 
-/** Whether rows have been asked for and did not come yet. */
+/** True while a request for rows is pending. */
 let isAsked = false;
 
-/** Takes the rows as the server makes them. */
+/** Fetches the rows from the server after `GATHER_MS`. */
 function ask() {
   if (isAsked) return;
   isAsked = true;
@@ -144,15 +144,15 @@ function ask() {
       }
       tick();
     } catch {
-      // the server is away: the connection's sign says so
+      // The server is unreachable; the connection status shows it.
     }
   }, GATHER_MS);
 }
 
-/** Since when nothing comes, by this machine's clock; 0 while something does. */
+/** Time at which the connection was lost, by this device's clock; 0 while it is live. */
 let lostAt = 0;
 
-/** Greys all times after a while without a connection, and takes away what has left: nobody else does. @param {number} now */
+/** Greys all times after `LOST_MS` without a connection, and removes departures that have left. @param {number} now */
 function judge(now) {
   const isLost = lostAt > 0 && Date.now() - lostAt > LOST_MS;
   table.classList.toggle("is-lost", isLost);

@@ -1,4 +1,4 @@
-/** The catalog: states and ages as they change, and filters that need no button. */
+/** The catalog: updates states and ages, and applies filters as they change. */
 import { DataClock } from "./clock.js";
 import { island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
@@ -8,7 +8,7 @@ import { connectionSign, keepAges, showState } from "./states.js";
 const page = island("catalog-data");
 const clock = new DataClock(page.now);
 
-/** How long after a change of a state the summary is read again, and how often without one, in milliseconds. */
+/** Delay before the summary is fetched after a state change, and interval without one, in milliseconds. */
 const SUMMARY_SOON_MS = 300;
 const SUMMARY_MS = 30_000;
 
@@ -18,10 +18,10 @@ for (const shown of document.querySelectorAll("[data-state-of]")) summarized.set
 /** @type {ReturnType<typeof setTimeout>|undefined} */
 let soon;
 
-/** The feeds that are listed, in order. @param {Document} of */
+/** Returns the listed feeds in order, as a string to compare. @param {Document} of */
 const listed = (of) => [...of.querySelectorAll("#feeds .feed-name")].map((link) => link.getAttribute("href")).join();
 
-/** Takes another list of feeds: under a filter a feed comes and goes with its state. @param {Document} drawn */
+/** Replaces the list if its feeds have changed: with a filter, a feed's state decides whether it is listed. @param {Document} drawn */
 function takeList(drawn) {
   const [list, newList] = [document, drawn].map((it) => it.getElementById("feeds"));
   if (!list || !newList || listed(document) === listed(drawn)) return;
@@ -31,7 +31,7 @@ function takeList(drawn) {
   events.follow(channels);
 }
 
-/** The headline, the list and the states to filter by depend on all feeds, also those on other pages: the server draws them. */
+/** Fetches the headline, the list and the states to filter by. They depend on all feeds, including those on other pages. */
 async function readSummary() {
   const reply = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!reply.ok) return;
@@ -53,7 +53,7 @@ function noteState(feed, state) {
   if (summarized.get(feed) === state) return;
   summarized.set(feed, state);
   clearTimeout(soon);
-  soon = setTimeout(() => readSummary().catch(() => {}), SUMMARY_SOON_MS); // the server is away: the sign above says so
+  soon = setTimeout(() => readSummary().catch(() => {}), SUMMARY_SOON_MS); // the server is unreachable; the status above shows it
 }
 
 const events = new Events({
@@ -76,7 +76,7 @@ setInterval(() => {
 const form = document.querySelector("form.search");
 if (form instanceof HTMLFormElement) {
   for (const select of form.querySelectorAll("select")) select.addEventListener("change", () => form.requestSubmit());
-  // An address without empty words: ?q=tram instead of ?q=tram&format=&theme=…
+  // Keeps empty parameters out of the address: ?q=tram instead of ?q=tram&format=&theme=…
   form.addEventListener("submit", () => {
     for (const field of form.elements) if (field instanceof HTMLSelectElement || field instanceof HTMLInputElement) field.disabled = field.value === "";
   });

@@ -1,11 +1,11 @@
 /**
- * The time that the data follow. It is the server's, which may run apart from the device's clock
- * and, in a demo with `--speed`, faster; so it is set by every message and goes on from there. Where
- * a recording is played, the data lie a fixed time behind it.
+ * The server's time and the time of the data. The server's clock may differ from the device's, and in a
+ * demo with `--speed` it runs faster. So every message sets this clock, which runs on from there. The
+ * data of a recording lie a fixed time behind the server's.
  */
 export class DataClock {
   /**
-   * @param {number} wall  the server's time as the page was made, in milliseconds
+   * @param {number} wall  the server's time when it made the page, in milliseconds
    * @param {number} [data]  the time of the data at that moment
    * @param {() => number} [elapsed]
    */
@@ -16,19 +16,19 @@ export class DataClock {
     this.baseElapsed = elapsed();
   }
 
-  /** The server's time, in milliseconds since 1970. */
+  /** Returns the server's time, in milliseconds since 1970. */
   wall() {
     return this.base + (this.elapsed() - this.baseElapsed);
   }
 
-  /** A message was made at this time of the server: it cannot be earlier than that. @param {number} at */
+  /** Moves the clock forward to the server's time in a message. @param {number} at */
   observe(at) {
     if (at <= this.wall()) return;
     this.base = at;
     this.baseElapsed = this.elapsed();
   }
 
-  /** The time of the data, in milliseconds since 1970. */
+  /** Returns the time of the data, in milliseconds since 1970. */
   now() {
     return this.wall() - this.behind;
   }

@@ -1,22 +1,22 @@
 /**
- * "Is my train late?": the page as the server made it, asked for again now and then. The server makes it once per change
- * and answers "not changed" otherwise, so nothing is computed here. While the server is away the page keeps what it
- * shows, with its time, until that is as old as data may be; then nobody knows any more.
+ * "Is my train late?": fetches the page from the server at intervals. The server answers 304 unless something changed, and
+ * nothing is computed here. While the server is unreachable the page keeps its answer and the answer's time, until the
+ * answer exceeds the maximum age of data; then the page says that it does not know.
  */
 import { byId, replaceContent } from "./dom.js";
 
-/** How often it is looked whether the answer has grown old, in milliseconds. */
+/** Interval at which the age of the answer is checked, in milliseconds. */
 const JUDGED_MS = 1_000;
 
 const shown = byId("delays");
 const every = Number(shown.dataset.refresh) * 1_000;
 const isOpen = (/** @type {Element} */ of) => of.hasAttribute("open");
-/** When the server last answered, by this machine's clock. */
+/** Time of the server's last answer, by this device's clock. */
 let heard = Date.now();
-/** Whether nobody has looked for a while: the server is asked before the answer is judged. */
+/** True after the page was hidden for a while, until the server has been asked again. */
 let isBack = false;
 
-/** Shows how the connection is, beside the time that the answer is of. @param {boolean} isLive */
+/** Shows the connection status next to the time of the answer. @param {boolean} isLive */
 function sign(isLive) {
   const live = document.getElementById("live");
   if (live) live.dataset.status = isLive ? "live" : "off";
@@ -26,7 +26,7 @@ function sign(isLive) {
   lost.hidden = isLive;
 }
 
-/** Takes the answer back once the server has not been heard from for as long as data may be old. */
+/** Withdraws the answer once the server has been silent for longer than the maximum age of data. */
 function judge() {
   const answer = /** @type {HTMLElement|null} */ (shown.querySelector(".answer"));
   if (!answer || (Date.now() - heard) / 1_000 <= Number(answer.dataset.lateAfter)) return;
@@ -44,7 +44,7 @@ function judge() {
   for (const list of shown.querySelectorAll(":scope > .card")) list.toggleAttribute("hidden", true);
 }
 
-/** Takes the page of the moment, if it is another. */
+/** Fetches the current page and shows it if it has changed. */
 async function refresh() {
   try {
     const reply = await fetch(location.href, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(every) });
@@ -52,7 +52,7 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
     const next = page.getElementById("delays");
     if (!next) throw new Error("another page");
-    // What somebody has opened or chosen stays as it is.
+    // Opened details and form choices are preserved.
     next.querySelectorAll("details").forEach((each, at) => each.toggleAttribute("open", [...shown.querySelectorAll("details")].map(isOpen)[at] ?? false));
     const chosen = /** @type {HTMLSelectElement|null} */ (shown.querySelector("select"));
     const choice = /** @type {HTMLSelectElement|null} */ (next.querySelector("select"));
@@ -61,7 +61,7 @@ async function refresh() {
     heard = Date.now();
     sign(true);
   } catch {
-    sign(false); // the server is away: what is shown keeps its time, and says so
+    sign(false); // the server is unreachable; the answer stays, with its time
   }
 }
 
@@ -75,7 +75,7 @@ document.addEventListener("visibilitychange", async () => {
   isBack = document.hidden;
 });
 setInterval(() => {
-  // Of an answer that nobody looks at the server is not asked, so its silence says nothing.
+  // A hidden page does not ask the server, so silence means nothing.
   if (!document.hidden && !isBack) judge();
 }, JUDGED_MS);
 sign(true);

@@ -1,8 +1,8 @@
-/** Elements made in one line. Text is always set as text, never as markup. */
+/** Helpers that make and update elements. Text is always set as text, never as markup. */
 
 /**
  * @param {string} tag with classes, as `p.soft.small`
- * @param {Record<string, any>} [attributes] `on…` are listeners, null and false are left out
+ * @param {Record<string, any>} [attributes] `on…` are listeners; null and false are ignored
  * @param {...(Node|string|null|undefined|false)} children
  * @returns {HTMLElement}
  */
@@ -27,7 +27,7 @@ export function byId(id) {
 }
 
 /**
- * The address of a trip's page, as crates/lineside/src/pages/trips.rs makes it. A departure's id ends with
+ * Returns the address of a trip's page, as crates/lineside/src/pages/trips.rs does. A departure's id ends with
  * `:<start_date>:<start_time>:<stop_sequence>`.
  * @param {string} feed @param {string} trip @param {string} departure
  */
@@ -37,8 +37,8 @@ export function tripAddress(feed, trip, departure) {
 }
 
 /**
- * The address of a trip's page on a service date.
- * @param {string} feed @param {string} trip @param {string} [date] `YYYYMMDD` @param {string} [start] when a repeated trip starts
+ * Returns the address of a trip's page on a service date.
+ * @param {string} feed @param {string} trip @param {string} [date] `YYYYMMDD` @param {string} [start] start time of a frequency-based trip
  */
 export function runAddress(feed, trip, date, start) {
   const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)$/.exec(date ?? "") ?? [];
@@ -48,12 +48,12 @@ export function runAddress(feed, trip, date, start) {
   return `/trips/${encodeURIComponent(feed)}/${encodeURIComponent(trip)}${query.size > 0 ? `?${query}` : ""}`;
 }
 
-/** The JSON that the server put into the page. @param {string} id */
+/** Parses the JSON that the server embedded in the page. @param {string} id */
 export const island = (id) => JSON.parse(byId(id).textContent ?? "null");
 
 /**
- * An id as a segment of a channel: `/ + # % : ,`, space and control characters are percent-encoded,
- * everything else stands as it is.
+ * Encodes an id as a segment of a channel: `/ + # % : ,`, space and control characters are percent-encoded,
+ * everything else is unchanged.
  * @param {string} id
  */
 export const encodeSegment = (id) =>
@@ -61,7 +61,7 @@ export const encodeSegment = (id) =>
     [...new TextEncoder().encode(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
   );
 
-/** Puts new content in the place of old, unless it is the same; the focus stays where it was. @param {HTMLElement} into @param {Node[]} content */
+/** Replaces content if it differs, and restores the focus. @param {HTMLElement} into @param {Node[]} content */
 export function replaceContent(into, content) {
   const made = document.createElement(into.tagName);
   made.append(...content);
@@ -74,7 +74,7 @@ export function replaceContent(into, content) {
   again?.focus({ preventScroll: true });
 }
 
-/** Lets links carry what the address now says under these names. @param {string} selector @param {string[]} names */
+/** Copies these parameters of the page's address to links. @param {string} selector @param {string[]} names */
 export function carryParameters(selector, names) {
   const now = new URL(location.href).searchParams;
   for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll(selector))) {

@@ -1,24 +1,24 @@
 /**
- * The channels of a page, over one connection that survives the network and resumes.
+ * The channels of a page, over one connection that reconnects and resumes.
  *
- * It is a WebSocket (socket.js), or server-sent events (stream.js) where none can be opened: some
- * proxies let none through. What is held (state.js) outlives both, so that whichever comes next goes
- * on from there.
+ * The connection is a WebSocket (socket.js), or server-sent events (stream.js) where a proxy blocks
+ * WebSockets. The state of the channels (state.js) outlives both, so the next connection resumes
+ * from it.
  */
 import { Socket } from "./socket.js";
 import { Store } from "./state.js";
 import { Stream } from "./stream.js";
 
-/** The most channels that one `/events` request may name. */
+/** Maximum number of channels in one `/events` request. */
 export const CHANNELS_MAX = 64;
-/** First and longest pause before another try, in milliseconds; each is halved at random. */
+/** First and longest pause before a retry, in milliseconds; jitter shortens each by up to half. */
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** How often it is looked whether a connection has fallen silent. */
+/** Interval at which the connection is checked for silence, in milliseconds. */
 const WATCH_MS = 10_000;
 /**
- * WebSockets in a row that could not be opened before it is tried without. Where one has worked on
- * this page, more of them: then it is the server that is away, and no proxy that is in the way.
+ * Consecutive failures to open a WebSocket before server-sent events are tried. The limit is higher once a
+ * WebSocket has worked on this page: then the likely cause is the server and not a proxy.
  */
 const REFUSALS = 1;
 const REFUSALS_WHERE_IT_WORKED = 4;
@@ -28,8 +28,8 @@ const REFUSALS_WHERE_IT_WORKED = 4;
  * @typedef {object} Options
  * @property {(applied: import("./state.js").Applied, message: import("./state.js").Message) => void} onChange
  * @property {(status: Status, transport: string) => void} [onStatus]
- * @property {typeof EventSource} [source]  the EventSource class; tests hand in their own
- * @property {typeof WebSocket|null} [socket]  the WebSocket class; null for none
+ * @property {typeof EventSource} [source]  the EventSource class; tests pass their own
+ * @property {typeof WebSocket|null} [socket]  the WebSocket class; null disables WebSockets
  */
 
 export class Events {
@@ -39,10 +39,10 @@ export class Events {
     /** @type {string[]} */
     this.channels = [];
     this.failures = 0;
-    /** WebSockets in a row that could not be opened. */
+    /** Consecutive failures to open a WebSocket. */
     this.refusals = 0;
     this.socketWorked = false;
-    /** The server has said that we are not to come back, or that we are not let in. */
+    /** True once the server has forbidden reconnecting or refused access. */
     this.isOver = false;
     /** @type {any} */
     this.retry = null;
@@ -52,7 +52,7 @@ export class Events {
     this.stream = new Stream(this.store, source, this.#hooks(() => this.stream));
     /** @type {Socket|null} */
     this.socket = socket ? new Socket(this.store, socket, this.#hooks(() => this.socket)) : null;
-    /** @type {Socket|Stream|null} the connection that is used, or tried */
+    /** @type {Socket|Stream|null} the open connection, or the one being opened */
     this.link = null;
     this.wake = () => this.#wake();
     this.online = () => this.#online();
@@ -62,9 +62,9 @@ export class Events {
   }
 
   /**
-   * Follows these channels, and only these. What the old and the new set share stays held.
-   * @param {string[]} channels  at most CHANNELS_MAX; what is beyond is left out
-   * @returns {import("./state.js").Held[]} what was held only by channels that are gone
+   * Follows these channels, and only these. The state of channels in both the old and the new set is preserved.
+   * @param {string[]} channels  at most CHANNELS_MAX; further ones are ignored
+   * @returns {import("./state.js").Held[]} records that only the dropped channels held
    */
   follow(channels) {
     const wanted = [...new Set(channels)].slice(0, CHANNELS_MAX);
@@ -88,7 +88,7 @@ export class Events {
     this.#drop();
   }
 
-  /** There is nothing to wait for. */
+  /** Closes the connection, because there are no channels to follow. */
   #idle() {
     this.#drop();
     this.failures = 0;
@@ -109,7 +109,7 @@ export class Events {
       received: (message) => this.link === link() && this.#received(message),
       waiting: () => this.link === link() && this.#say("waiting"),
       ended: (end) => this.link === link() && this.#ended(end),
-      // Where there is no link the next try is waited for.
+      // A null link means that a retry is pending.
       refused: () => (this.link ?? link()) === link() && this.#refused(),
     };
   }
@@ -154,13 +154,13 @@ export class Events {
     this.isOver = isFinal;
     if (isFinal) return;
     if (!wasOpen) this.refusals = wasSocket ? this.refusals + 1 : 0;
-    // The first that is not let through may be a proxy's doing: then there is nothing to wait for.
+    // A proxy may have blocked the first WebSocket: then server-sent events are tried at once.
     const isFirst = wasSocket && !wasOpen && !this.socketWorked && this.failures === 0;
     this.#later(isFirst ? 0 : Math.min(RETRY_MS * 2 ** this.failures, RETRY_MS_MAX));
     this.failures += 1;
   }
 
-  /** Trying again would be answered the same. */
+  /** Ends without a retry, which would be refused again. */
   #refused() {
     this.isOver = true;
     this.#say("refused");
@@ -173,13 +173,13 @@ export class Events {
     this.retry = setTimeout(() => this.#open(), pause * (0.5 + Math.random() / 2));
   }
 
-  /** After sleep or a change of network a dead connection can look alive: resuming is cheap. */
+  /** Reconnects after sleep or a change of network, when a dead connection can look open. Resuming is cheap. */
   #wake() {
     if (globalThis.document?.hidden || !this.link?.isSilent()) return;
     this.#open();
   }
 
-  /** The network is back: nobody waits out a pause, and not all come at the same moment. */
+  /** Retries soon after the network is back, with jitter so that not all clients come at once. */
   #online() {
     if (this.retry === null || this.link) return;
     this.#later(RETRY_MS);

@@ -1,13 +1,13 @@
 /**
- * The stops and lines that a reader has starred. They are kept in this browser alone; the server does not know them.
- * The pages have the stars and the lists (crates/lineside/src/pages/favourites.rs), hidden until this script shows them.
+ * The stops and lines that a reader has starred. Only this browser stores them; the server does not know them.
+ * The pages contain stars and lists (crates/lineside/src/pages/favourites.rs), hidden until this script shows them.
  */
 import { element } from "./dom.js";
 
-/** Where favourites are kept, and how many: the newest stay. */
+/** Key of the favourites in local storage, and their maximum number; the oldest are dropped. */
 const STORAGE_KEY = "lineside.favourites";
 export const FAVOURITES_MAX = 30;
-/** Favourites lead only to pages of stops and lines of this server. */
+/** Addresses that a favourite may have: only pages of stops and lines of this server. */
 const ADDRESS = /^\/(stops|routes)\/([^/]+)\/([^/?#]+)$/;
 
 /** @typedef {{href: string, name: string, kind: "stop"|"line"}} Favourite */
@@ -15,7 +15,7 @@ const ADDRESS = /^\/(stops|routes)\/([^/]+)\/([^/?#]+)$/;
 /** @param {any} entry @returns {entry is Favourite} */
 const isFavourite = (entry) => typeof entry?.name === "string" && entry.name !== "" && ["stop", "line"].includes(entry.kind) && ADDRESS.test(entry.href);
 
-/** @param {string|null} text what the browser has kept @returns {Favourite[]} the newest first */
+/** @param {string|null} text the stored text @returns {Favourite[]} the newest first */
 export function parseFavourites(text) {
   try {
     const entries = JSON.parse(text ?? "[]");
@@ -25,19 +25,19 @@ export function parseFavourites(text) {
   }
 }
 
-/** @param {Favourite[]} favourites @param {Favourite} favourite @returns {Favourite[]} without it if it is there, else with it first */
+/** Removes a favourite, or adds it as the first. @param {Favourite[]} favourites @param {Favourite} favourite @returns {Favourite[]} */
 export function toggleFavourite(favourites, favourite) {
   const others = favourites.filter(({ href }) => href !== favourite.href);
   return others.length < favourites.length ? others : [favourite, ...others].slice(0, FAVOURITES_MAX);
 }
 
-/** The network and the id of the stop or line that a favourite leads to. @param {Favourite} favourite */
+/** Returns the network and the id of the stop or line of a favourite. @param {Favourite} favourite */
 export function refOf({ href }) {
   const [, , feed, id] = ADDRESS.exec(href) ?? [];
   return { feed: decodeURIComponent(feed), id: decodeURIComponent(id) };
 }
 
-/** @returns {Favourite[]} none where the browser keeps nothing */
+/** @returns {Favourite[]} empty if the browser has no storage */
 export function readFavourites() {
   try {
     return parseFavourites(localStorage.getItem(STORAGE_KEY));
@@ -51,19 +51,19 @@ function toggle(favourite) {
   try {
     localStorage.setItem(STORAGE_KEY, JSON.stringify(toggleFavourite(readFavourites(), favourite)));
   } catch {
-    // Without storage the star stays as it is.
+    // Without storage the star does not change.
   }
   show();
 }
 
-/** The star of a page's own stop or line. @param {HTMLElement} star @param {Favourite[]} favourites */
+/** Shows the star of the page's own stop or line. @param {HTMLElement} star @param {Favourite[]} favourites */
 function showStar(star, favourites) {
   const { href = "" } = star.dataset;
   star.setAttribute("aria-pressed", String(favourites.some((each) => each.href === href)));
   star.hidden = false;
 }
 
-/** The list, of one network where it names that. @param {HTMLElement} list @param {Favourite[]} favourites */
+/** Shows a list of favourites; a list with a network shows only that network's. @param {HTMLElement} list @param {Favourite[]} favourites */
 function showList(list, favourites) {
   const { network } = list.dataset;
   const own = favourites.filter((favourite) => network === undefined || refOf(favourite).feed === network);
@@ -88,7 +88,7 @@ function show() {
   for (const list of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-favourites]"))) showList(list, favourites);
 }
 
-/** Shows the stars and lists of the page, and keeps them when another tab changes them. */
+/** Shows the stars and lists of the page, and updates them when another tab changes the favourites. */
 export function setUpFavourites() {
   for (const star of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-favourite]"))) {
     const { href = "", name = "", favourite } = star.dataset;

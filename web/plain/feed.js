@@ -1,4 +1,4 @@
-/** A feed's page: its state as it changes, and lines that can be copied. */
+/** A feed's page: updates its state, and copies lines to the clipboard. */
 import { DataClock } from "./clock.js";
 import { island } from "./dom.js";
 import { Events } from "./events.js";
@@ -18,7 +18,7 @@ const events = new Events({
 events.follow(page.channels);
 keepAges(page.feeds, clock);
 
-/** How long a button says that it has copied, in milliseconds. */
+/** Time for which a button confirms that it has copied, in milliseconds. */
 const COPIED_MS = 1_600;
 
 /** @param {HTMLElement} button */
@@ -28,7 +28,7 @@ async function copy(button) {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    // No clipboard without a secure address or leave: the line is selected, to be copied by hand.
+    // Without a secure context or permission there is no clipboard: the line is selected, to be copied by hand.
     const line = button.parentElement?.querySelector("code");
     if (line) getSelection()?.selectAllChildren(line);
     button.textContent = "Selected";
@@ -42,7 +42,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   button.addEventListener("click", () => copy(button));
 }
 
-/** Opens the section that the address names, for browsers that do not open it themselves. */
+/** Opens the section in the address's fragment, for browsers that do not open it themselves. */
 function openTarget() {
   const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
   for (let part = target; part; part = part.parentElement) if (part instanceof HTMLDetailsElement) part.open = true;

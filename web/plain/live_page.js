@@ -1,26 +1,26 @@
 /**
- * A trip, or the alerts of a network: the page that the server made, loaded again when its channels say that something changed,
- * and now and then, because time passes.
+ * A trip, or the alerts of a network: fetches the page from the server when its channels report a change, and at intervals,
+ * because its contents depend on the time.
  */
 import { byId, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
 import { showState } from "./states.js";
 import { liveSign } from "./trouble.js";
 
-/** How often the page is loaded again where nothing changes, in milliseconds. */
+/** Interval at which the page is fetched without a change, in milliseconds. */
 const RELOAD_MS = 30_000;
-/** How long changes are gathered before that, in milliseconds. */
+/** Time over which changes are collected before the page is fetched, in milliseconds. */
 const GATHER_MS = 1_000;
 
 /** @type {{channels: string[]}} */
 const data = island("live-page-data");
 const content = byId("live-page");
 const sign = liveSign("live");
-/** Whether the page has been asked for and did not come yet. */
+/** True while a request for the page is pending. */
 let isAsked = false;
 
 /**
- * The parts that open, by their id; of those without one, by their place among them.
+ * Returns the details elements by id; those without an id are named by their position.
  * @param {Element} within @returns {[string, HTMLDetailsElement][]}
  */
 const namedDetails = (within) => [
@@ -40,13 +40,13 @@ function reload() {
       if (!reply.ok) return;
       const made = new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("live-page");
       if (!made) return;
-      // What is opened stays open.
+      // Opened details stay open.
       const opened = new Set(openedDetails(content));
       for (const [name, each] of namedDetails(made)) each.toggleAttribute("open", opened.has(name));
       replaceContent(content, [...made.childNodes]);
       sign.update();
     } catch {
-      // the server is away: the connection's sign says so
+      // The server is unreachable; the connection status shows it.
     } finally {
       isAsked = false;
     }

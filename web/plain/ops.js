@@ -1,8 +1,8 @@
 /**
- * The dashboard: keeps the list of feeds and the server's tiles up to date from `ops/feeds` and `ops/node`.
+ * The dashboard: updates the list of feeds and the server's tiles from `ops/feeds` and `ops/node`.
  *
- * Search, filter, order, page and open rows are in the address, with the server's own names
- * (crates/lineside/src/pages/ops). The server renders the details of a row, and the tiles over more than five minutes.
+ * Search, filter, order, page and open rows are in the address, with the server's parameter names
+ * (crates/lineside/src/pages/ops). The server renders the details of a row, and tiles for ranges over five minutes.
  */
 import { DataClock } from "./clock.js";
 import { byId, carryParameters, element, island } from "./dom.js";
@@ -10,15 +10,15 @@ import { Events } from "./events.js";
 import { connectionSign, showState } from "./states.js";
 import { ageWords, bytesWords, decimalWords, durationWords, numberWords, reportFigures, seconds, shareWords } from "./words.js";
 
-/** How often countdowns are updated, and open rows and longer ranges fetched, in milliseconds. */
+/** Intervals at which countdowns are updated, and open rows and longer ranges fetched, in milliseconds. */
 const TICK_MS = 1_000;
 const DETAIL_MS = 2_000;
 const TILES_MS = 30_000;
-/** The range that is drawn live, in milliseconds, and the size of a plot in its own units. */
+/** The range that is drawn live, in milliseconds, and the size of a plot in SVG units. */
 const SPAN_MS = 300_000;
 const LIVE_RANGE = "5m";
 const [WIDTH, HEIGHT] = [120, 30];
-/** A threshold is drawn if it is at most so many times the greatest value. */
+/** A threshold is drawn if it is at most this many times the greatest value. */
 const THRESHOLD_DRAWN = 2;
 
 /** @type {{now: number, channels: string[], rows: number, range: string, tiles: string, done: Record<string, string>}} */
@@ -30,7 +30,7 @@ const search = /** @type {HTMLInputElement} */ (byId("q"));
 const stateFilter = /** @type {HTMLSelectElement} */ (byId("state"));
 
 /** @typedef {{id: string, record: any}} Feed */
-/** @type {Map<string, any>} what each feed's record says */
+/** @type {Map<string, any>} records by feed */
 const feeds = new Map();
 /** @type {Map<string, any>} */
 const samples = new Map();
@@ -45,17 +45,17 @@ const untilNext = (/** @type {any} */ record) => {
   const at = seconds(record.next_poll);
   return at === null ? null : at - clock.wall() / 1_000;
 };
-/** Whether a report says something of the data. @param {any} report */
-const isWord = (report) => report !== null && report.outcome !== "unfinished";
-/** How much is wrong with a feed. */
-const WRONG = { ok: 0, unknown: 1, paused: 2, empty: 3, late: 4, stale: 5, expired: 6, failing: 7 };
+/** Returns true if a report has a result. @param {any} report */
+const hasResult = (report) => report !== null && report.outcome !== "unfinished";
+/** Severities of the states. */
+const SEVERITY = { ok: 0, unknown: 1, paused: 2, empty: 3, late: 4, stale: 5, expired: 6, failing: 7 };
 
-/** What rows are ordered by, and what a cell shows. @type {Record<string, {weight: (feed: Feed) => number|string, words?: (record: any) => string}>} */
+/** Sort keys and cell texts of the columns. @type {Record<string, {weight: (feed: Feed) => number|string, words?: (record: any) => string}>} */
 const COLUMNS = {
   name: { weight: ({ id, record }) => record.name ?? id },
-  state: { weight: ({ record }) => WRONG[/** @type {keyof typeof WRONG} */ (record.state)] ?? 0 },
+  state: { weight: ({ record }) => SEVERITY[/** @type {keyof typeof SEVERITY} */ (record.state)] ?? 0 },
   report: {
-    weight: ({ record: { report } }) => (isWord(report) ? report.errors * 1e9 + report.warnings : -1),
+    weight: ({ record: { report } }) => (hasResult(report) ? report.errors * 1e9 + report.warnings : -1),
     words: ({ report }) => (report === null ? nothing : reportFigures(report).words),
   },
   next: {
@@ -82,10 +82,10 @@ const COLUMNS = {
   },
 };
 
-/* ---- what is asked for ------------------------------------------------------------------------ */
+/* ---- the address ------------------------------------------------------------------------------ */
 
 const address = new URL(location.href);
-/** The order unless another one is asked for: feeds in trouble first. */
+/** The default order: feeds in trouble first. */
 const TROUBLE_FIRST = { column: "state", isDown: true };
 /** @type {{column: string, isDown: boolean}} */
 let sort = readSort(address.searchParams.get("sort") ?? "") ?? TROUBLE_FIRST;
@@ -118,11 +118,11 @@ function keepInAddress() {
   }
   history.replaceState(null, "", url);
   carryParameters(".ranges a", ["q", "state", "sort", "page", "open"]);
-  // Another state begins at its first page, with its rows closed.
+  // The list of another state begins at its first page, with its rows closed.
   carryParameters("#tally a", ["q", "sort", "range"]);
 }
 
-/** @returns {Feed[]} those asked for, in the order asked for */
+/** @returns {Feed[]} the feeds that match search and filter, sorted */
 function pick() {
   const words = search.value.trim().toLowerCase();
   const state = stateFilter.value;
@@ -139,7 +139,7 @@ function pick() {
 
 /* ---- the table -------------------------------------------------------------------------------- */
 
-/** The row of a feed, made if there is none. @param {Feed} feed @returns {HTMLElement} */
+/** Returns the row of a feed, and creates it if there is none. @param {Feed} feed @returns {HTMLElement} */
 function rowOf({ id, record }) {
   const known = document.getElementById(`feed-${id}`);
   if (known) return known;
@@ -178,7 +178,7 @@ function fill(row, { id, record }) {
   if (report && record.report) report.dataset.verdict = reportFigures(record.report).verdict;
 }
 
-/** Puts everything as it is now where it belongs; what stands there already is not touched, so that the focus stays. */
+/** Updates the table. Rows that are already in place are not moved, so that the focus stays. */
 function show() {
   if (!isWhole) return;
   const found = pick();
@@ -218,7 +218,7 @@ function show() {
   }
 }
 
-/** Which feeds are shown, of how many. @param {number} found @param {number} first */
+/** Returns a text such as "1 to 50 of 120 feeds". @param {number} found @param {number} first */
 function foundWords(found, first) {
   const all = `${numberWords(feeds.size)} ${feeds.size === 1 ? "feed" : "feeds"}`;
   if (found <= page.rows) return found === feeds.size ? all : `${numberWords(found)} of ${all}`;
@@ -240,7 +240,7 @@ function showPager(current, pages) {
   }
 }
 
-/* ---- what a row opens to ---------------------------------------------------------------------- */
+/* ---- details of a row ------------------------------------------------------------------------- */
 
 /** @type {Map<string, HTMLElement>} */
 const sheets = new Map();
@@ -261,7 +261,7 @@ async function askFor(id) {
     sheets.set(id, sheet);
   }
   const cell = /** @type {HTMLElement} */ (sheet.firstElementChild);
-  // The server's own markup, of its own page.
+  // The markup comes from this server, so it is safe to insert.
   if (cell.dataset.text !== text) cell.innerHTML = text;
   cell.dataset.text = text;
   show();
@@ -279,18 +279,18 @@ function turn(id) {
   more?.setAttribute("aria-label", `${word} about ${id}`);
   keepInAddress();
   show();
-  if (isOpen) askFor(id).catch(() => {}); // the server is away, and the sign above says so
+  if (isOpen) askFor(id).catch(() => {}); // the server is unreachable; the status above shows it
 }
 
-/* ---- what is done with a feed ----------------------------------------------------------------- */
+/* ---- actions on a feed ------------------------------------------------------------------------ */
 
-/** What is being done, so that it is not done twice. @type {Set<string>} */
-const underWay = new Set();
+/** Pending actions; an action is not sent twice at once. @type {Set<string>} */
+const pending = new Set();
 
-/** What each button says. @type {Record<string, string>} */
+/** Labels of the buttons. @type {Record<string, string>} */
 const ACTS = { poll: "Poll now", pause: "Pause", resume: "Resume" };
 
-/** Makes a button one that does this with this feed; the focus stays on it. @param {HTMLFormElement} form @param {string} id @param {string} act */
+/** Sets a button's action and feed; the focus stays on the button. @param {HTMLFormElement} form @param {string} id @param {string} act */
 function makeAct(form, id, act) {
   const action = `/ops/feeds/${encodeURIComponent(id)}/${act}`;
   if (form.getAttribute("action") === action) return;
@@ -304,11 +304,11 @@ function makeAct(form, id, act) {
 /** @param {string} words */
 const say = (words) => (byId("said").textContent = words);
 
-/** Does it, and says what came of it; how the feed is then, comes by itself. @param {string} id @param {string} act */
+/** Carries out an action and shows its result. The feed's new state arrives over the channel. @param {string} id @param {string} act */
 async function carryOut(id, act) {
   const name = `${id}/${act}`;
-  if (underWay.has(name)) return;
-  underWay.add(name);
+  if (pending.has(name)) return;
+  pending.add(name);
   try {
     const reply = await fetch(`/api/v1/admin/feeds/${encodeURIComponent(id)}/${act}`, { method: "POST" });
     if (reply.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
@@ -317,12 +317,12 @@ async function carryOut(id, act) {
   } catch {
     say(`${id}: the server did not answer.`);
   } finally {
-    underWay.delete(name);
+    pending.delete(name);
   }
 }
 
-/** Says that a profile is being recorded, while the page waits for it. @param {HTMLFormElement} form */
-function sayRecording(form) {
+/** Shows that a profile is being recorded. @param {HTMLFormElement} form */
+function showRecording(form) {
   say(`Recording for ${new FormData(form).get("seconds")} s. The flame graph opens when it is done.`);
 }
 
@@ -382,11 +382,11 @@ function showNode() {
   }
 }
 
-/** The tiles over a longer range, rendered by the server. */
+/** Fetches the tiles of a longer range, which the server renders. */
 async function fetchTiles() {
   if (page.range === LIVE_RANGE || document.hidden) return;
   const reply = await fetch(`${page.tiles}?range=${encodeURIComponent(page.range)}`);
-  // The server's own markup, of its own page.
+  // The markup comes from this server, so it is safe to insert.
   if (reply.ok) byId("gauges").innerHTML = await reply.text();
 }
 
@@ -416,7 +416,7 @@ function showValue(event) {
 document.addEventListener("pointermove", showValue);
 document.addEventListener("pointerdown", showValue);
 
-/** @param {Record<string, number>} states how many feeds are in each */
+/** @param {Record<string, number>} states number of feeds by state */
 function showTally(states) {
   for (const item of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-tally]"))) {
     const n = states[item.dataset.tally ?? ""] ?? 0;
@@ -426,10 +426,10 @@ function showTally(states) {
   }
 }
 
-/* ---- as it changes ---------------------------------------------------------------------------- */
+/* ---- live updates ----------------------------------------------------------------------------- */
 
 const events = new Events({
-  // A session is a cookie, which goes along with a request of the event stream and not of a WebSocket's messages.
+  // The session is a cookie. The server reads it from the request of an event stream, and not from a WebSocket's messages.
   socket: null,
   onStatus: connectionSign("live"),
   onChange(_, message) {
@@ -448,7 +448,7 @@ const events = new Events({
 events.follow(page.channels);
 
 setInterval(show, TICK_MS);
-setInterval(() => fetchTiles().catch(() => {}), TILES_MS); // the server is away, and the sign above says so
+setInterval(() => fetchTiles().catch(() => {}), TILES_MS); // the server is unreachable; the status above shows it
 setInterval(() => {
   if (document.hidden) return;
   for (const id of opened) askFor(id).catch(() => {}); // as above
@@ -470,7 +470,7 @@ for (const field of [search, stateFilter]) {
 document.addEventListener("submit", (event) => {
   const sent = /** @type {HTMLFormElement} */ (event.target);
   const feed = /** @type {HTMLElement|null} */ (sent.closest("[data-feed]"))?.dataset.feed;
-  if (sent.id === "profile") sayRecording(sent);
+  if (sent.id === "profile") showRecording(sent);
   if (!sent.dataset.act || !feed) return;
   event.preventDefault();
   carryOut(feed, sent.dataset.act);

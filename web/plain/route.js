@@ -1,7 +1,7 @@
 /**
- * A line with its vehicles along it: the stops that the server made, the vehicles moved by the line's channel. Vehicles are
- * made here exactly as crates/lineside/src/pages/route.rs makes them. Trips of which only times are known move with time:
- * the server reckons them, and they are taken from a page that it makes anew.
+ * A line with its vehicles: the server made the stops, and the line's channel moves the vehicles. This script renders
+ * vehicles exactly as crates/lineside/src/pages/route.rs does. The server estimates the positions of trips without a
+ * vehicle, so those are fetched with a new page.
  */
 import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent } from "./dom.js";
@@ -16,7 +16,7 @@ const clock = new DataClock(page.wall, page.now);
 const elsewhere = byId("elsewhere");
 const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".direction"))].map((section) => ({
   id: section.dataset.direction === undefined ? null : Number(section.dataset.direction),
-  /** Where its trips say that they go. */
+  /** The headsigns of the direction's trips. */
   headsigns: new Set([section.dataset.to, ...JSON.parse(section.dataset.headsigns ?? "[]")]),
   places: new Map([.../** @type {NodeListOf<HTMLElement>} */ (section.querySelectorAll("li[data-stop]"))].reverse().flatMap((place) => {
     const coming = /** @type {HTMLElement} */ (place.querySelector(".coming"));
@@ -25,13 +25,13 @@ const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySel
 }));
 const lists = [...directions.flatMap(({ places }) => [...places.values()]), /** @type {HTMLElement} */ (elsewhere.querySelector(".coming"))];
 
-/** How long the connection may be lost before vehicles are grey, in milliseconds. */
+/** Time without a connection after which vehicles turn grey, in milliseconds. */
 const LOST_MS = 20_000;
 
-/** The feeds whose vehicles are not to be trusted as they stand. @type {Set<string>} */
+/** Feeds with unreliable vehicle positions. @type {Set<string>} */
 const stale = new Set([...document.querySelectorAll(".vehicle.is-stale")].map((vehicle) => vehicle.getAttribute("data-source") ?? ""));
 
-/** Greys the vehicles of a feed that is in trouble, and no others. @param {string} feed @param {boolean} isStale */
+/** Greys the vehicles of an unreliable feed, or removes the grey. @param {string} feed @param {boolean} isStale */
 function showTrust(feed, isStale) {
   stale[isStale ? "add" : "delete"](feed);
   for (const vehicle of document.querySelectorAll(`.vehicle[data-source="${CSS.escape(feed)}"]`)) vehicle.classList.toggle("is-stale", isStale);
@@ -51,7 +51,7 @@ function vehicle({ id, feed, record }) {
   );
 }
 
-/** The list at the stop that a vehicle comes to next. @param {any} record */
+/** Returns the list at a vehicle's next stop. @param {any} record */
 function place(record) {
   const next = record.lineside?.next_stop_id;
   const said = record.lineside?.direction_id ?? record.trip?.direction_id;
@@ -77,11 +77,11 @@ function showElsewhere() {
   elsewhere.hidden = elsewhere.querySelector("li") === null;
 }
 
-/** How often trips are looked for again, in milliseconds; they come to a stop every minute or so. */
-const RECKONED_EVERY = 15_000;
+/** Interval at which estimated positions are fetched, in milliseconds; a trip reaches a stop about once a minute. */
+const ESTIMATES_MS = 15_000;
 
-/** Takes the trips that have no vehicle, and what is said of them, from the page of this moment. */
-async function reckon() {
+/** Fetches the current page and shows its trips without a vehicle. */
+async function fetchEstimates() {
   if (document.hidden) return;
   const reply = await fetch(location.href).catch(() => null);
   if (!reply?.ok) return;
@@ -93,9 +93,9 @@ async function reckon() {
   showElsewhere();
 }
 
-setInterval(reckon, RECKONED_EVERY);
+setInterval(fetchEstimates, ESTIMATES_MS);
 
-/** Since when nothing comes, by this machine's clock; 0 while something does. */
+/** Time at which the connection was lost, by this device's clock; 0 while it is live. */
 let lostAt = 0;
 setInterval(() => document.body.classList.toggle("is-lost", lostAt > 0 && Date.now() - lostAt > LOST_MS), 1_000);
 
@@ -114,7 +114,7 @@ const events = new Events({
       showTrust(feed, isUnreliable(record));
       sign.update();
     }
-    // Those without a position are among what the server estimates.
+    // Vehicles without a position are among the server's estimates.
     if (applied.shown) show(events.store.list("vehicle").filter(({ record }) => record.position));
   },
 });

@@ -1,32 +1,32 @@
 /**
- * One `/connection/websocket` connection: as much of the Centrifuge client protocol, in JSON, as the
- * pages need. New channels are asked for and old ones let go without another connection, and a
- * channel of which something is held is resumed where it was.
+ * One `/connection/websocket` connection: the part of the Centrifuge client protocol, in JSON, that
+ * the pages need. It subscribes and unsubscribes without reconnecting, and resumes channels whose
+ * position is known.
  *
  * @typedef {import("./state.js").Message} Message
  * @typedef {object} Hooks
  * @property {() => void} opened
  * @property {(message: Message) => void} received
- * @property {() => void} waiting  it was open, and opens itself again
- * @property {() => void} refused  nobody is let in without a token, and the pages have none
+ * @property {() => void} waiting  the connection was open and reconnects by itself
+ * @property {() => void} refused  the server requires a token, and the pages have none
  * @property {(end: {wasOpen: boolean, isFinal: boolean}) => void} ended
  */
 
-/** How long the server may take to let us in, in milliseconds. Some proxies accept and then say nothing. */
+/** Timeout for opening a connection, in milliseconds. Some proxies accept a connection and never answer. */
 const OPEN_MS_MAX = 10_000;
-/** Silence beyond the server's pings after which a connection counts as lost. */
+/** Time by which a ping may be late before the connection counts as lost, in milliseconds. */
 const PING_LATE_MS = 10_000;
-/** Pause before a channel that was refused for a while is asked for again; halved at random. */
+/** Pause before a temporarily refused channel is requested again, in milliseconds; jitter shortens it by up to half. */
 const AGAIN_MS = 2_000;
-/** From here on a server that ends a subscription wants it to be made again. */
+/** Unsubscribe codes from this one on ask the client to subscribe again. */
 const UNSUBSCRIBED_FOR_NOW = 2_500;
-/** Its log did not reach back: the position is of no use any more. */
+/** The channel's log no longer reaches back to the client's position. */
 const INSUFFICIENT_STATE = 2_500;
 
-/** Close codes after which a client is not to come back by itself. @param {number} code */
+/** Returns true for close codes after which a client must not reconnect by itself. @param {number} code */
 const isFinal = (code) => (code >= 3_500 && code < 4_000) || (code >= 4_500 && code < 5_000);
 
-/** The address of the server's WebSocket. @param {{protocol: string, host: string}} page */
+/** Returns the address of the server's WebSocket. @param {{protocol: string, host: string}} page */
 export const socketUrl = ({ protocol, host }) => `${protocol === "https:" ? "wss" : "ws"}://${host}/connection/websocket`;
 
 export class Socket {
@@ -43,13 +43,13 @@ export class Socket {
     this.heardAt = 0;
     this.pingMs = 0;
     this.lastCommand = 0;
-    /** @type {Map<number, string>} channels that were asked for, by the command's number */
+    /** @type {Map<number, string>} requested channels by the command's number */
     this.asked = new Map();
-    /** @type {Map<string, string>} channels that answered, with their epoch */
+    /** @type {Map<string, string>} epochs of the subscribed channels */
     this.epochs = new Map();
-    /** @type {any} of the time that the server has to let us in */
+    /** @type {any} the timer of `OPEN_MS_MAX` */
     this.timer = null;
-    /** @type {Map<string, any>} timers of channels that will be asked for again */
+    /** @type {Map<string, any>} retry timers by channel */
     this.again = new Map();
   }
 
@@ -69,7 +69,7 @@ export class Socket {
   follow(channels) {
     const before = this.channels;
     this.channels = new Set(channels);
-    if (this.socket?.readyState !== 1) return; // they are asked for when it is open
+    if (this.socket?.readyState !== 1) return; // `onopen` subscribes to them
     const gone = [...before].filter((channel) => !this.channels.has(channel));
     const fresh = channels.filter((channel) => !before.has(channel));
     this.#send([...gone.map((channel) => this.#unsubscribe(channel)), ...fresh.map((channel) => this.#subscribe(channel))]);
@@ -88,7 +88,7 @@ export class Socket {
     socket?.close();
   }
 
-  /** A channel cannot go on from what is held: its state is asked for. @param {string} channel */
+  /** Requests the full state of a channel that cannot continue from the known position. @param {string} channel */
   restart(channel) {
     this.#send([this.#unsubscribe(channel)]);
     this.#subscribeLater(channel);
@@ -140,7 +140,7 @@ export class Socket {
     this.heardAt = Date.now();
     const socket = this.socket;
     for (const line of text.split("\n")) {
-      // What was heard may have ended this connection.
+      // A message may have closed this connection.
       if (!line || socket !== this.socket) continue;
       const { id, push, connect, subscribe, error } = JSON.parse(line);
       if (push) this.#pushed(push);
@@ -163,7 +163,7 @@ export class Socket {
   #subscribed(id, { epoch = "", publications = [] }) {
     const channel = this.asked.get(id);
     this.asked.delete(id);
-    if (channel === undefined) return; // let go meanwhile
+    if (channel === undefined) return; // unsubscribed in the meantime
     this.epochs.set(channel, epoch);
     for (const publication of publications) this.#published(channel, publication);
   }
@@ -172,7 +172,7 @@ export class Socket {
   #refused(id, { temporary = false }) {
     const channel = this.asked.get(id);
     this.asked.delete(id);
-    // Refused for good: the page goes on with its other channels.
+    // After a permanent refusal the page continues with its other channels.
     if (channel !== undefined && temporary) this.#subscribeLater(channel);
     else if (channel === undefined && !this.isOpen && this.socket && temporary) this.#end(this.socket, 0);
     else if (channel === undefined && !this.isOpen && this.socket) this.hooks.refused();

@@ -1,18 +1,18 @@
 /**
- * What a client holds of its channels: the reference client for Lineside's messages.
+ * The state of a client's channels: the reference client for Lineside's messages.
  *
- * Feed every message of a connection to `Store.apply`, in the order it came. A message is
- * `{channel, epoch, offset?, data}`; `data` is either a part of the channel's whole state or a
- * list of changes, and a change upserts or removes one record. The rules, all of them:
+ * Pass every message of a connection to `Store.apply`, in the order of arrival. A message is
+ * `{channel, epoch, offset?, data}`; `data` is either a part of the channel's full state or a
+ * list of changes, and a change upserts or removes one record. The rules are:
  *
- * 1. State travels in parts. Part 1 starts an empty table, each part fills it, and only the last
- *    part replaces what is shown: a reader never sees half a state.
- * 2. Changes apply on top of a whole state, in rising offsets. One at or below the offset held is
- *    a repetition after a resume and does nothing.
- * 3. An epoch is one life of a sequence. Changes of another epoch, or changes where no state is
- *    held, cannot be applied: the channel is `lost` and must be asked for again without position.
- * 4. `gap` says that changes were missed. It always comes with a whole state, so nothing needs
- *    repair; it is passed on so that one can tell.
+ * 1. A state arrives in parts. Part 1 starts an empty table, each part fills it, and only the last
+ *    part replaces the visible records: a reader never sees half a state.
+ * 2. Changes apply to a full state, in rising offsets. A change at or below the current offset is
+ *    a repetition after a resume and is ignored.
+ * 3. An epoch identifies one run of a sequence. Changes of another epoch, or changes without a
+ *    state, cannot be applied: the channel is `lost` and must be requested without a position.
+ * 4. `gap` means that changes were missed. It always comes with a full state, so no repair is
+ *    needed; it is passed on for information.
  *
  * This module has no dependencies and touches neither the network nor the page.
  *
@@ -22,27 +22,27 @@
  * @typedef {{feed: string, kind: string, id: string, record: any, at: number}} Held
  * @typedef {object} Applied
  * @property {string} channel
- * @property {boolean} shown     what is shown may have changed
- * @property {boolean} replaced  a whole state took the place of what was held
+ * @property {boolean} shown     the visible records may have changed
+ * @property {boolean} replaced  a full state replaced the records
  * @property {boolean} gap       changes were missed before this state
  * @property {boolean} lost      subscribe to the channel again, without position
  * @property {Held[]} upserts    records that are new or changed
  * @property {(Held & {why?: string})[]} removes  records that are gone
  */
 
-/** The identity of a record inside a channel. @param {{feed: string, kind: string, id: string}} of */
+/** Returns the identity of a record inside a channel. @param {{feed: string, kind: string, id: string}} of */
 export const keyOf = ({ feed, kind, id }) => `${feed}\n${kind}\n${id}`;
 
-/** What is held of one channel. */
+/** The state of one channel. */
 export class Holding {
   /** @param {string} channel */
   constructor(channel) {
     this.channel = channel;
     /** @type {string|null} */
     this.epoch = null;
-    /** The last offset applied; 0 holds nothing. */
+    /** The offset of the last applied message; 0 before the first. */
     this.offset = 0;
-    /** Whether a whole state has been held at least once in this epoch. */
+    /** True if a full state of this epoch has arrived and changes can be applied to it. */
     this.whole = false;
     /** @type {Map<string, Held>} */
     this.records = new Map();
@@ -91,7 +91,7 @@ export class Holding {
     return applied;
   }
 
-  /** What is held stays visible, but nothing can be applied until a new state comes. */
+  /** Keeps the records visible, but applies no changes until a new state arrives. */
   #lose() {
     this.incoming = null;
     this.whole = false;
@@ -102,7 +102,7 @@ export class Holding {
 /**
  * Applies one change to a table.
  * @param {Map<string, Held>} records @param {Change} change @param {number} at
- * @returns {Held|undefined} the record that is now held, or the one that was removed
+ * @returns {Held|undefined} the stored record, or the removed one
  */
 function put(records, change, at) {
   const key = keyOf(change);
@@ -139,7 +139,7 @@ export class Store {
   }
 
   /**
-   * From where a channel can be resumed on another connection. Parts of a state that came over the last one do not count.
+   * Returns the position from which another connection can resume a channel, and discards an incomplete state.
    * @param {string} channel @returns {{epoch: string, offset: number}|null}
    */
   position(channel) {
@@ -149,15 +149,15 @@ export class Store {
     return { epoch: holding.epoch, offset: holding.offset };
   }
 
-  /** What is held of a channel stays visible, and is not built upon any more. @param {string} channel */
+  /** Keeps a channel's records visible, but applies no more changes to them. @param {string} channel */
   lose(channel) {
     const holding = this.holdings.get(channel);
     if (holding) holding.whole = false;
   }
 
   /**
-   * Forgets the channels that are no longer wanted.
-   * @param {Iterable<string>} wanted @returns {Held[]} what was held by the others
+   * Removes all channels but the wanted ones.
+   * @param {Iterable<string>} wanted @returns {Held[]} records that only the removed channels held
    */
   keepOnly(wanted) {
     const keep = new Set(wanted);
@@ -170,7 +170,7 @@ export class Store {
     return dropped;
   }
 
-  /** The newest version of a record that any channel holds. @param {{feed: string, kind: string, id: string}} of */
+  /** Returns the newest version of a record in any channel. @param {{feed: string, kind: string, id: string}} of */
   find(of) {
     const key = keyOf(of);
     let newest;
@@ -181,7 +181,7 @@ export class Store {
     return newest;
   }
 
-  /** Every record of one kind, each once, in its newest version. @param {string} kind @returns {Held[]} */
+  /** Returns the newest version of every record of one kind. @param {string} kind @returns {Held[]} */
   list(kind) {
     /** @type {Map<string, Held>} */
     const newest = new Map();

@@ -1,24 +1,24 @@
 /**
- * The states of feeds on a page, kept as they are now. The signs come from templates in the page,
- * so that they are drawn in one place only.
+ * Updates the states of feeds on a page. The icons come from templates in the page, so that only the
+ * server defines them.
  */
 import { element } from "./dom.js";
 import { ageWords, clockOrDay, moment, reportWords, seconds, serviceWords } from "./words.js";
 
-/** How often the ages of data are asked for, in milliseconds: no message tells that nothing changed. */
+/** Interval at which the ages of data are fetched, in milliseconds: a feed without changes sends no message. */
 const AGES_MS = 10_000;
 
-/** The states that people who rely on a feed should be told of, where it is not known since when its data are unreliable. */
+/** States to show to riders where no `unreliable_since` is known. */
 export const TROUBLE = ["late", "stale", "failing", "empty", "paused"];
 
-/** The states of feeds whose polls do not succeed, also while their last data are young enough to be shown without a banner. */
+/** States of feeds with failing polls, including those whose last data are too recent for a banner. */
 export const DELAYED = ["late", "stale", "failing"];
 
-/** Whether people should not rely on a feed's live data. @param {{unreliable_since?: string|null}} record */
+/** Returns true if a feed's live data are unreliable. @param {{unreliable_since?: string|null}} record */
 export const isUnreliable = ({ unreliable_since: since }) => since !== undefined && since !== null;
 
 /**
- * Shows a state wherever the page shows that feed's.
+ * Shows a feed's state everywhere on the page.
  * @param {string} feed @param {{state: string, reason?: string, since?: string|null, unreliable_since?: string|null, service_days_left?: number|null, service_days_until_start?: number|null}} record
  */
 export function showState(feed, record) {
@@ -41,8 +41,8 @@ export function showState(feed, record) {
 }
 
 /**
- * Keeps the banners for riders that the server made (crates/lineside/src/pages/of_network.rs): each lists the feeds whose live data
- * are not reliable, and is dated from the first of them.
+ * Updates the banners for riders that the server made (crates/lineside/src/pages/of_network.rs): each lists the feeds with
+ * unreliable live data and shows the earliest time since when.
  * @param {string} feed @param {{unreliable_since?: string|null}} record
  */
 function showTrouble(feed, record) {
@@ -66,7 +66,7 @@ function showBanner(banner) {
 }
 
 /**
- * A timetable that has ended stays so while its source fails or is paused, and those states do not say that it has.
+ * Shows that a timetable has ended, also while its feed is failing or paused, because those states do not say so.
  * @param {string} feed @param {boolean} isExpired
  */
 function showExpired(feed, isExpired) {
@@ -94,7 +94,7 @@ function showService(feed, { words, tone }) {
 }
 
 /**
- * Shows what the latest report on a feed comes to wherever the page shows that.
+ * Shows the totals of a feed's latest report everywhere on the page.
  * @param {string} feed @param {{subject: string, counts: any}|null|undefined} report
  */
 function showReport(feed, report) {
@@ -102,7 +102,7 @@ function showReport(feed, report) {
   for (const shown of document.querySelectorAll(`[data-report-of="${CSS.escape(feed)}"]`)) {
     const known = shown.querySelector("a[data-verdict]");
     if (!report) {
-      // One that was shown is gone; what is said before the first stays.
+      // The report that was shown is gone. The text shown before the first report stays.
       known?.replaceWith(element("span.soft", {}, "–"));
       continue;
     }
@@ -115,7 +115,7 @@ function showReport(feed, report) {
 }
 
 /**
- * Keeps the ages of these feeds' data, what their reports total, and their states.
+ * Updates the ages of these feeds' data, the totals of their reports, and their states.
  * @param {string[]} feeds @param {import("./clock.js").DataClock} clock @param {(feed: string, state: string) => void} [onState] called with each state read
  */
 export function keepAges(feeds, clock, onState = () => {}) {
@@ -124,7 +124,7 @@ export function keepAges(feeds, clock, onState = () => {}) {
   const show = () => {
     for (const shown of document.querySelectorAll("[data-age-of][data-time]")) {
       const time = times.get(shown.getAttribute("data-age-of") ?? "") ?? Number(shown.getAttribute("data-time"));
-      // In a recording the data lie behind the server's time.
+      // The data of a recording lie behind the server's time.
       const behind = Number(shown.getAttribute("data-behind") ?? 0);
       shown.textContent = ageWords(clock.wall() / 1000 - behind - time);
     }
@@ -144,14 +144,14 @@ export function keepAges(feeds, clock, onState = () => {}) {
   setInterval(show, 1_000);
   setInterval(() => {
     if (document.hidden) return;
-    for (const feed of feeds) ask(feed).catch(() => {}); // the server is away: the ages grow, and say so
+    for (const feed of feeds) ask(feed).catch(() => {}); // the server is unreachable; the growing ages show it
   }, AGES_MS);
 }
 
 /**
- * Says how the connection is.
+ * Returns a function that shows the connection's status.
  * @param {string} id of the element
- * @param {string} [live] what it says while changes come: of the page, unless what the page shows is live
+ * @param {string} [live] the text while updates arrive
  * @returns {(status: import("./events.js").Status, transport: string) => void}
  */
 export function connectionSign(id, live = "Page updates live") {

@@ -1,24 +1,22 @@
 /**
- * One `/events` connection: the same messages as server-sent events, for where no WebSocket comes
- * through.
+ * One `/events` connection: the messages as server-sent events, for networks that block WebSockets.
  *
- * The browser's EventSource reconnects by itself after a lost connection and sends the last id it
- * saw; this adds what it leaves out: a new set of channels without a moment of silence, and a fresh
- * start for channels that are lost.
+ * The browser's EventSource reconnects after a lost connection and sends the last event id. This
+ * class adds changes of the channels without an interruption, and a restart for lost channels.
  */
 
 /** Silence after which the connection counts as lost: seven heartbeats of the server. */
 const SILENCE_MS_MAX = 180_000;
 
-/** Answers to who shows no token where one is needed, or one that is not enough. */
+/** Statuses of requests with a missing or insufficient token. */
 const REFUSALS = [401, 403];
 
-/** Channels that count by themselves, so that their position alone says what a client holds. */
-const countsByItself = (/** @type {string} */ name) => /^(area|ops|app)\//.test(name);
+/** Returns true for channels with a sequence of their own, whose position alone identifies a client's state. */
+const hasOwnSequence = (/** @type {string} */ name) => /^(area|ops|app)\//.test(name);
 
 /**
- * The part of a last event id that may be used with other channels than those it was given for.
- * A network's sequence is shared by its channels: its position says nothing about one that is new.
+ * Returns the part of a last event id that is valid for another set of channels. The channels of a
+ * network share one sequence, so their position says nothing about a channel that is new.
  * @param {string} lastId @param {string[]} channels
  */
 export function reusablePositions(lastId, channels) {
@@ -26,11 +24,11 @@ export function reusablePositions(lastId, channels) {
   const sequenceOf = (/** @type {string} */ position) => position.slice(0, position.lastIndexOf("@"));
   return lastId
     .split(",")
-    .filter((position) => countsByItself(position) && wanted.has(sequenceOf(position)))
+    .filter((position) => hasOwnSequence(position) && wanted.has(sequenceOf(position)))
     .join(",");
 }
 
-/** The address of a stream. @param {string[]} channels @param {string} lastId */
+/** Returns the address of a stream. @param {string[]} channels @param {string} lastId */
 export function eventsUrl(channels, lastId = "") {
   const query = new URLSearchParams(channels.map((channel) => ["channel", channel]));
   if (lastId) query.set("last_event_id", lastId);
@@ -48,13 +46,13 @@ export class Stream {
     this.heardAt = 0;
     /** @type {string[]} */
     this.channels = [];
-    /** @type {EventSource|null} the one that is read */
+    /** @type {EventSource|null} the active stream */
     this.source = null;
-    /** @type {EventSource|null} the one that takes its place when it answers */
+    /** @type {EventSource|null} the stream that replaces the active one once it is open */
     this.next = null;
   }
 
-  /** The first stream, or one after the last has ended. @param {string[]} channels */
+  /** Opens the first stream, or a new one after the last has ended. @param {string[]} channels */
   open(channels) {
     if (channels !== this.channels) this.lastId = reusablePositions(this.lastId, channels);
     if (this.lastId === "") this.lastId = this.#positions(channels);
@@ -75,12 +73,12 @@ export class Stream {
     this.source = this.next = null;
   }
 
-  /** Another transport went on from here: what this one knew is of yesterday. */
+  /** Discards the last event id, because another transport has continued from there. */
   forget() {
     this.lastId = "";
   }
 
-  /** A channel cannot go on from what is held: one request has one position, so all of them start again. */
+  /** Restarts all channels because one cannot continue: a request has one position for all of them. */
   restart() {
     this.lastId = "";
     this.close();
@@ -91,16 +89,16 @@ export class Stream {
     return this.source !== null && this.next === null && Date.now() - this.heardAt > SILENCE_MS_MAX;
   }
 
-  /** What a reader over another transport held can be resumed only for channels that count by themselves. @param {string[]} channels */
+  /** Returns the positions known from another transport; only channels with a sequence of their own can use them. @param {string[]} channels */
   #positions(channels) {
     const position = (/** @type {string} */ channel) => {
       const held = this.store.position(channel);
       return held ? [`${channel}@${held.epoch}:${held.offset}`] : [];
     };
-    return channels.filter(countsByItself).flatMap(position).join(",");
+    return channels.filter(hasOwnSequence).flatMap(position).join(",");
   }
 
-  /** Opens a stream for the present channels; the old one is read until the new one answers. */
+  /** Opens a stream for the current channels; the old stream stays active until the new one is open. */
   #open() {
     this.next?.close();
     const source = new this.Class(eventsUrl(this.channels, this.lastId));
@@ -135,16 +133,16 @@ export class Stream {
   #failed(source) {
     if (source !== this.source && source !== this.next) return;
     const wasOpen = this.source !== null;
-    // One that was open the browser opens again by itself, unless it was refused for good.
+    // The browser reopens a stream that was open, unless its state is CLOSED (2).
     if (source === this.source && source.readyState !== 2) return this.hooks.waiting();
     const isTurnedAway = source.readyState === 2;
     this.close();
     this.hooks.ended({ wasOpen, isFinal: false });
-    if (isTurnedAway) this.#askWhy();
+    if (isTurnedAway) this.#checkRefusal();
   }
 
-  /** An EventSource does not say with which answer it was turned away. */
-  async #askWhy() {
+  /** Requests the stream's address to learn the status, which an EventSource does not expose. */
+  async #checkRefusal() {
     const reply = await fetch(eventsUrl(this.channels), { method: "HEAD" }).catch(() => null);
     if (reply && REFUSALS.includes(reply.status)) this.hooks.refused();
   }

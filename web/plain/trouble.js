@@ -1,11 +1,11 @@
 /**
- * A connection's sign that does not call data live while the page has a banner (crates/lineside/src/pages/of_network.rs).
+ * A connection status that does not say "Live" while the page shows a banner (crates/lineside/src/pages/of_network.rs).
  */
 import { DELAYED, connectionSign } from "./states.js";
 
 /**
- * What the sign says in place of "Live": that live data are missing while the page shows a banner, or delayed while a feed's polls
- * fail. A timetable that has ended says nothing of them.
+ * Returns the text to show instead of "Live": live data are missing while the page shows a banner, or delayed while a feed's
+ * polls fail. An ended timetable says nothing about live data.
  */
 function bannerWords() {
   if (document.querySelector("[data-trouble]:not([hidden])")) return "Live data missing";
@@ -13,16 +13,16 @@ function bannerWords() {
   return states.some((state) => DELAYED.includes(state.getAttribute("data-state") ?? "")) ? "Live data delayed" : null;
 }
 
-/** What is shown of a recording is not live. */
+/** Returns the text for a page of a recording. */
 const recordingWords = () => (document.querySelector("[data-recording-of]") ? "Recording" : null);
 
-/** The same for a page with departures, of which a timetable that has ended has none. */
+/** Returns the text for a page with departures: an ended timetable has none. */
 export const departureWords = () => bannerWords() ?? (document.querySelector("[data-expired-of]:not([hidden])") ? "Timetable ended" : recordingWords());
 
 /**
- * Says how the connection is, and while it is open whether what it brings is live.
+ * Returns a status that shows the connection's state and, while it is open, whether the data are live.
  * @param {string} id of the element
- * @param {() => string|null} [troubleWords] what it says in place of "Live"; null while live data are live
+ * @param {() => string|null} [troubleWords] returns the text to show instead of "Live"; null if the data are live
  */
 export function liveSign(id, troubleWords = () => bannerWords() ?? recordingWords()) {
   const showConnection = connectionSign(id, "Live");
@@ -46,7 +46,7 @@ export function liveSign(id, troubleWords = () => bannerWords() ?? recordingWord
       last = [status, transport];
       update();
     },
-    /** After a banner was shown or hidden. */
+    /** Call it after a banner was shown or hidden. */
     update,
   };
 }

@@ -1,4 +1,4 @@
-/** The form for a file: a place to drop it, which says what was chosen. */
+/** The upload form: accepts a dropped file and shows the name of the selected one. */
 
 const zone = document.querySelector("[data-drop]");
 const input = zone?.querySelector("input[type=file]");

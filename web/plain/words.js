@@ -1,15 +1,15 @@
 /**
- * Times and delays in words, exactly as the server's pages say them (crates/lineside/src/pages/words.rs;
- * web/tests/words.json holds the cases that both are tested with).
+ * Formats times, delays and counts exactly as the server's pages do (crates/lineside/src/pages/words.rs).
+ * web/tests/words.json holds the cases that both are tested with.
  */
 
-/** Below this many seconds a departure counts as on time. */
+/** Departures with a smaller delay are on time, in seconds. */
 const ON_TIME_S = 60;
-/** From this many seconds on a delay is shown as a long one. */
+/** Delays from this one on have the tone `very-late`, in seconds. */
 const VERY_LATE_S = 300;
 
 /**
- * A delay in words and as a class name, so that it never speaks by colour alone.
+ * Returns a delay in words and as a class name, so that colour is never the only sign.
  * @param {string} status scheduled | realtime | cancelled | skipped
  * @param {number|null|undefined} delay seconds, positive when late
  * @returns {{words: string, tone: string}}
@@ -25,7 +25,7 @@ export function delayWords(status, delay) {
   return { words: `${minutes} min late`, tone: delay >= VERY_LATE_S ? "very-late" : "late" };
 }
 
-/** How long until a moment, as a board says it. @param {number} seconds @returns {string} */
+/** Formats the time until a departure. @param {number} seconds @returns {string} */
 export function dueWords(seconds) {
   if (seconds < -30) return "left";
   if (seconds < 30) return "now";
@@ -33,7 +33,7 @@ export function dueWords(seconds) {
   return minutes <= 60 ? `${Math.max(minutes, 1)} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** How long ago, roughly. @param {number} seconds @returns {string} */
+/** Formats an age, rounded down. @param {number} seconds @returns {string} */
 export function ageWords(seconds) {
   if (seconds < 1) return "just now";
   if (seconds < 120) return `${Math.floor(seconds)} s ago`;
@@ -42,7 +42,7 @@ export function ageWords(seconds) {
   return `${numberWords(Math.floor(seconds / 86_400))} days ago`;
 }
 
-/** A short time, as figures show it. @param {number} seconds @returns {string} */
+/** Formats a duration. @param {number} seconds @returns {string} */
 export function durationWords(seconds) {
   if (seconds === 0) return "0 s";
   if (seconds < 0.001) return "< 1 ms";
@@ -61,48 +61,48 @@ export function bytesWords(value) {
   return `${decimalWords(value / 2 ** 30)} GiB`;
 }
 
-/** A share of one in percent. @param {number} value @returns {string} */
+/** Formats a share of 1 in percent. @param {number} value @returns {string} */
 export const shareWords = (value) => `${Math.floor(value * 100)} %`;
 
-/** A whole number with thin spaces between thousands. @param {number|string} value @returns {string} */
+/** Formats a whole number with narrow spaces between thousands. @param {number|string} value @returns {string} */
 export const numberWords = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
-/** A number with one decimal and thin spaces between thousands. @param {number} value */
+/** Formats a number with one decimal and narrow spaces between thousands. @param {number} value */
 export function decimalWords(value) {
   const [whole, tenths] = value.toFixed(1).split(".");
   return `${numberWords(whole)}.${tenths}`;
 }
 
 /**
- * What a report comes to, with these counts unless there is something else to say, as the server says it
- * (crates/lineside/src/pages/report/brief.rs), and in one word.
+ * Returns a report's verdict and its text, as crates/lineside/src/pages/report/brief.rs does. The text is `counts` unless
+ * the report is incomplete or unreadable.
  * @param {{outcome: string, errors: number, warnings: number, faults: number}} report @param {string} counts
  */
-function reportSays({ outcome, errors, warnings, faults }, counts) {
-  const isWord = outcome !== "unfinished";
-  const isAll = isWord && outcome !== "cut_short" && faults === 0;
-  const verdict = !isWord ? "unknown" : errors > 0 ? "errors" : !isAll ? "unknown" : warnings > 0 ? "warnings" : "none";
-  if (!isWord) return { words: UNFINISHED, verdict };
+function summarizeReport({ outcome, errors, warnings, faults }, counts) {
+  const hasResult = outcome !== "unfinished";
+  const isComplete = hasResult && outcome !== "cut_short" && faults === 0;
+  const verdict = !hasResult ? "unknown" : errors > 0 ? "errors" : !isComplete ? "unknown" : warnings > 0 ? "warnings" : "none";
+  if (!hasResult) return { words: INCOMPLETE, verdict };
   if (outcome === "unreadable") return { words: outcome, verdict };
-  if (!isAll) return { words: errors + warnings === 0 ? UNFINISHED : `${counts} or more`, verdict };
+  if (!isComplete) return { words: errors + warnings === 0 ? INCOMPLETE : `${counts} or more`, verdict };
   return { words: counts, verdict };
 }
-const UNFINISHED = "incomplete";
+const INCOMPLETE = "incomplete";
 
 /** @param {number} value @param {string} one @param {string} many */
 const countWords = (value, one, many) => `${numberWords(value)} ${value === 1 ? one : many}`;
 
-/** What a report comes to. @param {any} report */
-export const reportWords = (report) => reportSays(report, `${countWords(report.errors, "error", "errors")}, ${countWords(report.warnings, "warning", "warnings")}`);
+/** Returns a report's totals in words, and its verdict. @param {any} report */
+export const reportWords = (report) => summarizeReport(report, `${countWords(report.errors, "error", "errors")}, ${countWords(report.warnings, "warning", "warnings")}`);
 
-/** The same with bare figures. @param {any} report */
-export const reportFigures = (report) => reportSays(report, `${numberWords(report.errors)} · ${numberWords(report.warnings)}`);
+/** Returns a report's totals as bare numbers, and its verdict. @param {any} report */
+export const reportFigures = (report) => summarizeReport(report, `${numberWords(report.errors)} · ${numberWords(report.warnings)}`);
 
-/** From this many days before its end on, a timetable is said to expire. */
+/** Number of days before its end from which on a timetable is shown to expire. */
 const EXPIRES_SOON_DAYS = 7;
 
 /**
- * What is said of a timetable's start and end beside its feed's state, and how much that matters.
+ * Returns the text about a timetable's start or end that accompanies its feed's state.
  * @param {number|null|undefined} daysLeft @param {string} state @param {number|null} [daysUntilStart] @returns {{words: string, tone: "none"|"warn"|"bad"}}
  */
 export function serviceWords(daysLeft, state, daysUntilStart) {
@@ -113,7 +113,7 @@ export function serviceWords(daysLeft, state, daysUntilStart) {
   return { words: daysLeft === 1 ? "Expires tomorrow" : `Expires in ${daysLeft} days`, tone: "warn" };
 }
 
-/** A moment of the API (RFC 3339, or seconds since 1970) in seconds. @param {string|number|null|undefined} value */
+/** Converts a time of the API (RFC 3339, or seconds since 1970) to seconds. @param {string|number|null|undefined} value */
 export function seconds(value) {
   if (typeof value === "number") return value;
   const parsed = value ? Date.parse(value) : NaN;
@@ -123,7 +123,7 @@ export function seconds(value) {
 /** @type {Map<string, Intl.DateTimeFormat>} */
 const clocks = new Map();
 
-/** Hours and minutes at the place. @param {number} unixSeconds @param {string} timezone */
+/** Formats hours and minutes in a timezone. @param {number} unixSeconds @param {string} timezone */
 export function clock(unixSeconds, timezone) {
   let format = clocks.get(timezone);
   if (!format) {
@@ -135,10 +135,10 @@ export function clock(unixSeconds, timezone) {
 
 const dateFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 
-/** A date, as in "1 June 2024". @param {string} date `YYYY-MM-DD` */
+/** Formats a date, as in "1 June 2024". @param {string} date `YYYY-MM-DD` */
 export const dateWords = (date) => dateFormat.format(Date.parse(date));
 
-/** Hours and minutes at the place, with the day before them where that is not the day of `now`. @param {number} unixSeconds @param {number} now @param {string} timezone */
+/** Formats hours and minutes in a timezone, after the date if that is not the day of `now`. @param {number} unixSeconds @param {number} now @param {string} timezone */
 export function clockOrDay(unixSeconds, now, timezone) {
   const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", timeZone: timezone });
   const dayOf = (/** @type {number} */ at) => {
@@ -149,7 +149,7 @@ export function clockOrDay(unixSeconds, now, timezone) {
   return day === dayOf(now) ? clock(unixSeconds, timezone) : `${day}, ${clock(unixSeconds, timezone)}`;
 }
 
-/** Day and time at the place, with the zone's name. @param {number} unixSeconds @param {string} timezone */
+/** Formats date, time and the name of the timezone. @param {number} unixSeconds @param {string} timezone */
 export function moment(unixSeconds, timezone) {
   const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: timezone, timeZoneName: "short" });
   /** @type {Record<string, string>} */
