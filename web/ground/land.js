@@ -1,18 +1,18 @@
 /**
  * The continents, the borders and the names of countries for the map of the whole world, made when the bundle is built:
- * Natural Earth (public domain) from the package world-atlas, as GeoJSON with coordinates rounded to what the map shows.
+ * Natural Earth (public domain) from the package world-atlas, as GeoJSON with rounded coordinates.
  */
 
-/** Decimals of a degree: about a kilometer, two pixels at the nearest zoom at which land is drawn. */
+/** Decimals of a degree: about a kilometer, two pixels at the highest zoom at which land is drawn. */
 const DECIMALS = 2;
-/** How far the simplified coast may lie from the original, in degrees. */
+/** Maximum distance of the simplified coast from the original, in degrees. */
 const TOLERANCE = 0.01;
-/** Where a ring around the pole is closed; Mercator's map ends before. */
+/** Latitude at which a ring around a pole is closed, outside of the Mercator map. */
 const POLE = 89;
 
 /** @typedef {{transform: {scale: [number, number], translate: [number, number]}, arcs: [number, number][][]}} Topology */
 
-/** The points of an arc in degrees; each is stored as a difference from the one before. @param {Topology} topology @param {number} index */
+/** Decodes an arc to degrees; points are stored as differences. @param {Topology} topology @param {number} index */
 function decodeArc({ transform: { scale, translate }, arcs }, index) {
   let [x, y] = [0, 0];
   const points = arcs[index < 0 ? ~index : index].map(([dx, dy]) => {
@@ -31,7 +31,7 @@ function distanceToLine([x, y], [x0, y0], [x1, y1]) {
   return Math.hypot(x - x0 - share * dx, y - y0 - share * dy);
 }
 
-/** Fewer points that lie within the tolerance (Douglas and Peucker). @param {number[][]} points @returns {number[][]} */
+/** Removes points within the tolerance (Douglas and Peucker). @param {number[][]} points @returns {number[][]} */
 export function simplify(points) {
   const kept = new Set([0, points.length - 1]);
   const open = [[0, points.length - 1]];
@@ -55,7 +55,7 @@ function roundRing(ring) {
   return rounded.filter(([x, y], at) => at === 0 || x !== rounded[at - 1][0] || y !== rounded[at - 1][1]);
 }
 
-/** A ring whose middle lies between 180 degrees west and east: its holes are there, too. @param {number[][]} ring @returns {number[][]} */
+/** Shifts a ring so that its middle lies between 180 degrees west and east, like the middles of its holes. @param {number[][]} ring @returns {number[][]} */
 function centerRing(ring) {
   const middle = (Math.min(...ring.map(([x]) => x)) + Math.max(...ring.map(([x]) => x))) / 2;
   const turn = middle < -180 ? 360 : middle > 180 ? -360 : 0;
@@ -63,8 +63,8 @@ function centerRing(ring) {
 }
 
 /**
- * A ring that crosses the date line goes on beyond 180 degrees, as GeoJSON on a flat map needs it, and one around a
- * pole is closed along its latitude.
+ * Continues a ring that crosses the date line beyond 180 degrees, as a flat map needs it, and closes a ring around a pole
+ * at latitude `POLE`.
  * @param {number[][]} ring @returns {number[][]}
  */
 export function unwrapRing(ring) {
@@ -81,7 +81,7 @@ export function unwrapRing(ring) {
 }
 
 /**
- * The polygons of a TopoJSON geometry (https://github.com/topojson/topojson-specification).
+ * Returns the polygons of a TopoJSON geometry (https://github.com/topojson/topojson-specification).
  * @param {any} topology @param {any} geometry
  * @returns {number[][][][]}
  */
@@ -93,7 +93,7 @@ function polygonsOf(topology, geometry) {
   );
 }
 
-/** Whether a ring encloses anything that a map in Mercator's projection shows. @param {number[][]} ring */
+/** Returns true if a ring encloses anything that a Mercator map shows. @param {number[][]} ring */
 const isVisible = (ring) => ring.length >= 4 && ring.some(([, y]) => Math.abs(y) < POLE);
 
 /** @param {any} topology of world-atlas, with an object `land` @returns {import("geojson").Feature} */
@@ -102,10 +102,10 @@ export function landFeature(topology) {
   return { type: "Feature", properties: { kind: "land" }, geometry: { type: "MultiPolygon", coordinates: polygons.filter((rings) => rings.length > 0) } };
 }
 
-/** The indices of all arcs of a geometry. @param {any} geometry @returns {number[]} */
+/** Returns the indices of all arcs of a geometry. @param {any} geometry @returns {number[]} */
 const arcsOf = (geometry) => (geometry.arcs ?? []).flat(Infinity);
 
-/** The lines between countries: an arc that two of them share. @param {any} topology of world-atlas, with an object `countries` @returns {import("geojson").Feature} */
+/** Returns the borders: the arcs that two countries share. @param {any} topology of world-atlas, with an object `countries` @returns {import("geojson").Feature} */
 export function borderFeature(topology) {
   const countries = topology.objects.countries.geometries;
   /** @type {Map<number, number>} */
@@ -117,7 +117,7 @@ export function borderFeature(topology) {
   return { type: "Feature", properties: { kind: "border" }, geometry: { type: "MultiLineString", coordinates: shared.filter((line) => line.length > 1) } };
 }
 
-/** Twice the signed area of a ring and its centroid, in degrees. @param {number[][]} ring */
+/** Returns twice the area of a ring and its centroid, in degrees. @param {number[][]} ring */
 function centroid(ring) {
   let [area, x, y] = [0, 0, 0];
   for (let at = 1; at < ring.length; at += 1) {
@@ -130,7 +130,7 @@ function centroid(ring) {
   return { area: Math.abs(area), place: [x / (3 * area), y / (3 * area)].map((degrees) => Number(degrees.toFixed(DECIMALS))) };
 }
 
-/** The names of countries, each in the middle of its largest part; `size` is its area in square degrees. @param {any} topology @returns {import("geojson").Feature[]} */
+/** Returns the names of countries, each in the middle of the largest part; `size` is its area in square degrees. @param {any} topology @returns {import("geojson").Feature[]} */
 export function countryFeatures(topology) {
   return topology.objects.countries.geometries.map((/** @type {any} */ country) => {
     const parts = polygonsOf(topology, country).map(([outer]) => centroid(unwrapRing(outer)));

@@ -1,26 +1,26 @@
 /**
- * Makes one shore of the pieces of a lake. The package cuts water along a grid that is finer where there is more of it, so that a lake is
- * dozens of polygons with straight sides in common. Those sides go, and what is left of all sides is put together again.
+ * Merges the pieces of a lake into one shore. The package cuts water along an adaptive grid, so that a lake consists of dozens of
+ * polygons that share straight sides. This module removes the shared sides and joins the remaining ones.
  *
  * Rings are closed lists of [x, y] in whole units; counterclockwise is water, clockwise an island.
  */
 
 /** @typedef {number[][]} Ring */
 
-/** The area of a ring, positive where it is counterclockwise. @param {Ring} ring */
+/** Returns the area of a ring, positive if it is counterclockwise. @param {Ring} ring */
 export function signedArea(ring) {
   let double = 0;
   for (let at = 1; at < ring.length; at += 1) double += ring[at - 1][0] * ring[at][1] - ring[at][0] * ring[at - 1][1];
   return double / 2;
 }
 
-/** The first ring of a polygon counterclockwise, the others clockwise. @param {Ring[]} polygon @returns {Ring[]} */
+/** Orients the first ring of a polygon counterclockwise, the others clockwise. @param {Ring[]} polygon @returns {Ring[]} */
 export const orient = (polygon) => polygon.map((ring, at) => (signedArea(ring) > 0 === (at === 0) ? ring : [...ring].reverse()));
 
-/** A number for a point, whose coordinates lie within ±200,000. @param {number[]} point */
+/** Returns a unique number for a point with coordinates within ±200,000. @param {number[]} point */
 const keyOf = ([x, y]) => (x + 200_000) * 400_001 + y + 200_000;
 
-/** Sides by the point at which they begin. */
+/** Sides by their start point. */
 class Sides {
   /** @type {Map<number, number[][]>} */
   #ends = new Map();
@@ -36,7 +36,7 @@ class Sides {
     this.starts.push(start);
   }
 
-  /** Takes a side that begins at a point; of several the one that turns most to the right, which keeps rings apart. @param {number[]} point @param {number[]|null} before */
+  /** Removes and returns a side that starts at a point; of several, the one that turns most to the right, which separates rings. @param {number[]} point @param {number[]|null} before */
   take(point, before) {
     const ends = this.#ends.get(keyOf(point));
     if (!ends || ends.length === 0) return null;
@@ -51,7 +51,7 @@ class Sides {
   }
 }
 
-/** Adds what is left of the sides on one line when those in opposite directions have gone. @param {[number, number][]} events places, each with the direction that begins or ends there @param {(from: number, to: number) => void} add */
+/** Adds the sides on one line that remain when opposite sides cancel out. @param {[number, number][]} events places and the change of direction there @param {(from: number, to: number) => void} add */
 function addUncovered(events, add) {
   events.sort((a, b) => a[0] - b[0]);
   let [direction, from] = [0, 0];
@@ -65,7 +65,7 @@ function addUncovered(events, add) {
   }
 }
 
-/** @param {Ring} ring @returns {Ring} without points on a straight line */
+/** @param {Ring} ring @returns {Ring} without redundant points on straight lines */
 function withoutStraight(ring) {
   const kept = [ring[0]];
   for (let at = 1; at < ring.length - 1; at += 1) {

@@ -1,28 +1,28 @@
 /**
  * A style for the operator's tile archive (PMTiles, version 3): a Protomaps basemap in Lineside's
- * colours, or pictures as they are. Loaded only where an archive or a style with one is configured.
+ * colours, or raster tiles. Loaded only if an archive, or a style with an archive, is configured.
  */
 import { layers, namedFlavor } from "@protomaps/basemaps";
 import { addProtocol } from "maplibre-gl";
 import { PMTiles, Protocol } from "pmtiles";
 import { DARK, FONT, LIGHT } from "./ink.js";
 
-/** Tile types of the archive's header that are pictures: PNG, JPEG, WebP, AVIF. */
+/** Raster tile types of the archive's header: PNG, JPEG, WebP, AVIF. */
 const PICTURES = [2, 3, 4, 5];
 /** Tile type of vector tiles. */
 const VECTOR = 1;
-/** Layers without which an archive is no Protomaps basemap, by what its metadata lists. */
+/** Layers that identify a Protomaps basemap: its metadata list at least one of them. */
 const BASEMAP_LAYERS = ["earth", "water", "roads"];
 /**
- * Left out: they are nothing without their icons, for which a sprite would have to be loaded from
- * elsewhere, or they crowd what the map is about.
+ * Layers that are left out, because they need icons from an external sprite, or because they crowd
+ * the lines and stops.
  */
 const LEFT_OUT = ["roads_oneway", "roads_shields", "pois"];
 
 const protocol = new Protocol({ metadata: true });
 addProtocol("pmtiles", protocol.tile);
 
-/** Lineside's colours where it has its own, the basemap's for the rest. @param {boolean} dark @returns {import("@protomaps/basemaps").Flavor} */
+/** Returns Lineside's colours where it defines them, and the basemap's for the rest. @param {boolean} dark @returns {import("@protomaps/basemaps").Flavor} */
 function flavor(dark) {
   const ink = dark ? DARK : LIGHT;
   return {
@@ -39,7 +39,7 @@ function flavor(dark) {
   };
 }
 
-/** A layer that needs no icons and no font server. @param {any} layer @returns {any} */
+/** Returns a layer that needs neither icons nor a font server. @param {any} layer @returns {any} */
 function withDeviceFonts(layer) {
   if (layer.type !== "symbol") return layer;
   const layout = Object.fromEntries(Object.entries(layer.layout).filter(([key]) => !key.startsWith("icon-")));

@@ -1,19 +1,19 @@
-/** Which cells of the earth a view follows: those that it shows and a margin, until it leaves them. */
+/** The geohash cells that a view follows: the visible ones and a margin, until the view leaves them. */
 import { cover, widen } from "./geohash.js";
 
-/** The view is followed with this margin, so that a short move needs nothing new. */
+/** Margin around the view, as a share of its size, so that a short move needs no new cells. */
 const MARGIN = 0.2;
 
 export class FollowedArea {
   /** @type {string[]} */
   #cells = [];
 
-  /** @param {number} most how many cells may be followed */
+  /** @param {number} most maximum number of followed cells */
   constructor(most) {
     this.most = most;
   }
 
-  /** @param {import("./geohash.js").Bounds} box @returns {string[]} none where the view needs too many */
+  /** @param {import("./geohash.js").Bounds} box @returns {string[]} empty if the view needs too many */
   cells(box) {
     const needed = cover(box, this.most);
     const isCovered = needed.length > 0 && this.#cells[0]?.length === needed[0].length && needed.every((cell) => this.#cells.includes(cell));
@@ -24,7 +24,7 @@ export class FollowedArea {
     return this.#cells;
   }
 
-  /** The channels of the cells of a view. @param {import("./regions.js").Bounds|null} bounds @returns {string[]} none where it needs too many */
+  /** Returns the channels of a view's cells. @param {import("./regions.js").Bounds|null} bounds @returns {string[]} empty if the view needs too many */
   channels(bounds) {
     if (!bounds) return [];
     const [west, south, east, north] = bounds;

@@ -1,14 +1,14 @@
 /**
- * What can be rented: the stations and free vehicles of GBFS systems, as the channels tell them. They
- * stand still, so the map draws them (style.js) and nothing has to be drawn anew when a bus moves.
+ * Rentals: the stations and free vehicles of GBFS systems, from their channels. They do not move, so
+ * the map's style draws them (style.js), and a moving bus does not redraw them.
  */
 import { keyOf } from "../plain/state.js";
 import { isTakingOut, vehiclesAt } from "./rental.js";
 import { RENTALS, RENTAL_LAYERS } from "./style.js";
 
-/** How long one is still shown whose cell is not followed any more: another cell may bring it. */
+/** Time for which a rental of an unfollowed cell stays visible, in milliseconds: another cell may send it. */
 const GRACE_MS = 4_000;
-/** How long changes are gathered before they are drawn: a system changes in many messages. */
+/** Time over which changes are collected before they are drawn, in milliseconds: a system changes in many messages. */
 const DRAWING_MS = 200;
 
 /**
@@ -16,11 +16,11 @@ const DRAWING_MS = 200;
  *   `place` is longitude and latitude
  */
 
-/** Whether a record is of a GBFS system; its vehicles have their id outermost. @param {{kind: string, record: any}} held */
+/** Returns true for a record of a GBFS system. Its vehicles have a top-level `vehicle_id`. @param {{kind: string, record: any}} held */
 export const isRental = ({ kind, record }) => kind === "station" || (kind === "vehicle" && record?.vehicle_id !== undefined);
 
 /**
- * The systems among what the page says is GeoJSON: each has its stations and its vehicles under its own addresses.
+ * Separates the GBFS systems from the page's other GeoJSON: a system's stations and vehicles have addresses of their own.
  * @param {{url: string, name: string}[]} raw
  * @returns {{systems: string[], others: {url: string, name: string}[]}}
  */
@@ -36,7 +36,7 @@ function placeOf({ lon, lat }) {
   return valid ? [lon, lat] : null;
 }
 
-/** A record of a system, where it says its place. @param {import("../plain/state.js").Held} held @returns {Rental|null} */
+/** Converts a record of a system; null if it has no position. @param {import("../plain/state.js").Held} held @returns {Rental|null} */
 export function rentalOf({ feed, kind, id, record }) {
   const place = placeOf(record);
   return place && { key: keyOf({ feed, kind, id }), feed, kind: /** @type {"station"} */ (kind), id, record, place, leavesAt: null };
@@ -46,28 +46,28 @@ export class Bikes {
   constructor() {
     /** @type {Map<string, Rental>} */
     this.all = new Map();
-    /** Whether what is drawn is not what is known. */
+    /** True if the map does not show the latest changes. */
     this.isDirty = false;
     this.drawing = 0;
   }
 
-  /** Takes over what a message changed. @param {import("../plain/state.js").Applied} applied @param {import("../plain/state.js").Store} store */
+  /** Applies the changes of a message. @param {import("../plain/state.js").Applied} applied @param {import("../plain/state.js").Store} store */
   apply(applied, store) {
     for (const held of applied.upserts) if (isRental(held) && store.find(held)?.at === held.at) this.#put(held);
     for (const held of applied.removes) {
       if (!isRental(held) || store.find(held)) continue;
-      // A whole state that lacks it says, as "gone" does, that it is not there any more.
+      // A rental that is missing in a full state is gone.
       if (applied.replaced || held.why !== "moved") this.#remove(keyOf(held));
       else this.#leave(keyOf(held));
     }
   }
 
-  /** The cells of these records are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
+  /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
   drop(dropped, store) {
     for (const held of dropped) if (isRental(held) && !store.find(held)) this.#leave(keyOf(held));
   }
 
-  /** Forgets those that nothing has told of again, but for the selected one. @param {string|undefined} selected its key */
+  /** Removes expired rentals, except for the selected one. @param {string|undefined} selected its key */
   sweep(selected) {
     const now = performance.now();
     for (const { key, leavesAt } of this.all.values()) if (leavesAt !== null && leavesAt <= now && key !== selected) this.#remove(key);
@@ -92,25 +92,25 @@ export class Bikes {
     if (this.all.delete(key)) this.isDirty = true;
   }
 
-  /** As the map draws them. @param {boolean} areShown @param {string|null} selected the one that is shown in any case @returns {import("geojson").FeatureCollection} */
+  /** Returns the GeoJSON that the map draws. @param {boolean} areShown @param {string|null} selected the key of the rental that is always shown @returns {import("geojson").FeatureCollection} */
   features(areShown, selected) {
     const shown = [...this.all.values()].filter(({ key }) => areShown || key === selected);
     return { type: "FeatureCollection", features: shown.map(feature) };
   }
 
-  /** @param {import("maplibre-gl").Map|null} map @param {() => import("geojson").FeatureCollection} features what is to be drawn then */
+  /** @param {import("maplibre-gl").Map|null} map @param {() => import("geojson").FeatureCollection} features returns the GeoJSON to draw */
   drawSoon(map, features) {
     if (!map || !this.isDirty || this.drawing) return;
     this.drawing = /** @type {any} */ (setTimeout(() => {
       this.drawing = 0;
       const source = /** @type {import("maplibre-gl").GeoJSONSource|undefined} */ (map.getSource(RENTALS));
-      if (!source) return; // the style is still on its way: the next tick draws
+      if (!source) return; // the style is not loaded yet; the next tick draws
       this.isDirty = false;
       source.setData(features());
     }, DRAWING_MS));
   }
 
-  /** What is drawn at a place on the screen, or as near as so many pixels. @param {import("maplibre-gl").Map} map @param {{x: number, y: number}} point @param {number} near */
+  /** Returns the rental at a point on the screen, or within `near` pixels of it. @param {import("maplibre-gl").Map} map @param {{x: number, y: number}} point @param {number} near */
   pick(map, { x, y }, near) {
     const layers = RENTAL_LAYERS.filter((id) => map.getLayer(id));
     if (layers.length === 0) return null;
@@ -118,7 +118,7 @@ export class Bikes {
     return (feature && this.all.get(feature.properties.key)) ?? null;
   }
 
-  /** Those inside the map's view; all where no map is. @param {import("maplibre-gl").LngLatBounds|null} bounds @returns {Rental[]} */
+  /** Returns the rentals in view, or all without a map. @param {import("maplibre-gl").LngLatBounds|null} bounds @returns {Rental[]} */
   inView(bounds) {
     const all = [...this.all.values()];
     return bounds ? all.filter(({ place }) => bounds.contains(place)) : all;

@@ -1,4 +1,4 @@
-/** Networks that are too small to be drawn, as buttons on the map with their names and numbers. */
+/** Bubbles: buttons on the map for networks that are too small to be drawn, with their names and counts. */
 import { Marker } from "maplibre-gl";
 import { element } from "../plain/dom.js";
 import { numberWords } from "../plain/words.js";
@@ -18,7 +18,7 @@ export class Bubbles {
   #go;
   /** @type {Map<string, {marker: Marker, button: HTMLElement}>} by the ids of their networks */
   #shown = new Map();
-  /** The dots of networks whose bubble lies elsewhere. @type {Map<string, Marker>} by their ids */
+  /** The dots of networks whose bubble is in another place. @type {Map<string, Marker>} by their ids */
   #dots = new Map();
 
   /**
@@ -31,7 +31,7 @@ export class Bubbles {
     this.#go = go;
   }
 
-  /** Shows what the zoom asks for, with the numbers of the moment. */
+  /** Updates bubbles and dots for the current zoom and counts. */
   show() {
     const clusters = new Map(clusterRegions(this.#regions, this.#map.getZoom()).map((cluster) => [cluster.regions.map(({ id }) => id).join("\n"), cluster]));
     for (const [key, { marker }] of this.#shown) {
@@ -62,7 +62,7 @@ export class Bubbles {
   #add(key, { regions, center, bounds }) {
     const button = element("button.region-bubble", { type: "button" }, element("span"), " ", element("strong"));
     button.addEventListener("click", (event) => {
-      // Otherwise the map takes it for a click on what lies beneath.
+      // Otherwise the map handles the click, too.
       event.stopPropagation();
       this.#go(regions, bounds);
       this.#map.getCanvas().focus({ preventScroll: true });
@@ -84,7 +84,7 @@ function label(button, regions) {
   const count = bubbleCount(regions);
   figure.textContent = count > 0 ? numberWords(count) : "";
   text.textContent = bubbleName(regions);
-  // What is read begins with what is seen.
+  // The accessible name begins with the visible text.
   const names = regions.length > 1 ? ` ${regions.map((region) => region.name).join(", ")}.` : "";
   button.setAttribute("aria-label", `${bubbleName(regions)}: ${countWords(counts)}.${names} Show on the map.`);
 }

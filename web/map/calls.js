@@ -1,16 +1,16 @@
 /**
- * The calls of a trip: its timetable with what a GTFS-Realtime trip update says about it.
+ * The calls of a trip: its timetable, merged with a GTFS-Realtime trip update.
  *
  * @typedef {{stop_id: string, name: string, platform: string|null, sequence: number, arrival: number|null, departure: number|null}} Call  times in seconds
  * @typedef {Call & {scheduled: number|null, expected: number|null, delay: number|null, skipped: boolean}} LiveCall
  */
 
-/** A number of a JSON message; 64-bit ones may come as text. @param {any} value */
+/** Converts a number of a JSON message; 64-bit integers may be strings. @param {any} value */
 const number = (value) => (value === null || value === undefined || value === "" ? null : Number(value));
 
 /**
  * @param {Call[]} calls  in the order of the trip
- * @param {any} update    a TripUpdate, or nothing
+ * @param {any} update    a TripUpdate, or null
  * @returns {LiveCall[]}
  */
 export function liveCalls(calls, update) {
@@ -21,7 +21,7 @@ export function liveCalls(calls, update) {
     else if (each.stop_id) byStop.set(each.stop_id, each);
   }
   const cancelled = ["CANCELED", "DELETED"].includes(update?.trip?.schedule_relationship);
-  // A delay holds for the calls after it, until the next one that is given or withdrawn.
+  // A delay applies to the following calls, until another delay or NO_DATA.
   let delay = number(update?.delay);
   return calls.map((call) => {
     const said = bySequence.get(call.sequence) ?? byStop.get(call.stop_id);
@@ -39,7 +39,7 @@ export function liveCalls(calls, update) {
   });
 }
 
-/** The calls that are still to come, and how many went by. @param {LiveCall[]} calls @param {number} now seconds */
+/** Returns the coming calls and the number of passed ones. @param {LiveCall[]} calls @param {number} now seconds */
 export function upcoming(calls, now) {
   const next = calls.findIndex(({ expected, scheduled }) => (expected ?? scheduled ?? 0) >= now);
   const passed = next < 0 ? calls.length : next;

@@ -1,29 +1,29 @@
-/** Moving the map so that what is to be seen lies beside the panel and the open card, not under them. */
+/** Moves the map so that a place or a box is visible next to the panel and the open card, and not below them. */
 
-/** Where the panel stands beside the map and not over it, as in the style sheet. */
+/** Media query for screens on which the panel is at the side of the map, as in the style sheet. */
 export const WIDE = "(min-width: 46.01rem)";
-/** Room around what is shown, in pixels. */
+/** Margin around a box, in pixels. */
 const MARGIN_PX = 24;
-/** The least height and width of the free part of the map: with less the whole of it counts as free. */
+/** Minimum height and width of the free part of the map, in pixels; if it is smaller, the whole map counts as free. */
 const FREE_PX_MIN = 64;
-/** How often a box is fitted again: what the panel says of a view must not move the map to and fro. */
+/** Maximum number of refits of a box: the panel's content depends on the view and must not move the map back and forth. */
 const REFITS_MAX = 2;
 /** The width of the world at zoom 0, in MapLibre. */
 const WORLD_PX = 512;
-/** A longer flight than this is a jump. */
+/** A flight that would take longer becomes a jump, in milliseconds. */
 const FLIGHT_MS_MAX = 3_000;
 
 /** @typedef {{top: number, bottom: number, left: number, right: number}} Padding */
 
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** @param {string} selector @returns {DOMRect|null} of an element that is shown */
+/** @param {string} selector @returns {DOMRect|null} null if the element is hidden */
 function boxOf(selector) {
   const box = document.querySelector(selector)?.getBoundingClientRect();
   return box && box.width > 0 && box.height > 0 ? box : null;
 }
 
-/** How much of each side of the map is covered. @returns {Padding} */
+/** Returns the covered width at each side of the map, in pixels. @returns {Padding} */
 export function coveredSides() {
   const whole = /** @type {DOMRect} */ (document.querySelector("#map")?.getBoundingClientRect());
   const sides = { top: MARGIN_PX, bottom: MARGIN_PX, left: MARGIN_PX, right: MARGIN_PX };
@@ -43,12 +43,12 @@ export function coveredSides() {
 
 export class Camera {
   #map;
-  /** What stays in the free part while a card grows, until somebody moves the map. @type {[number, number]|null} */
+  /** The place that stays in the free part while a card grows, until the reader moves the map. @type {[number, number]|null} */
   #kept = null;
-  /** The box that is fitted again when the panel grows, and how often yet, until somebody moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number}|null} */
+  /** The box that is refitted when the panel grows, and the remaining refits, until the reader moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number}|null} */
   #fitted = null;
 
-  /** @param {import("maplibre-gl").Map} map @param {any} [bounds] the box at which it opens @param {number} [maxZoom] */
+  /** @param {import("maplibre-gl").Map} map @param {any} [bounds] the initial box @param {number} [maxZoom] */
   constructor(map, bounds, maxZoom = 14) {
     this.#map = map;
     if (bounds) this.#fitted = { bounds, maxZoom, refits: REFITS_MAX };
@@ -59,7 +59,7 @@ export class Camera {
     map.on("zoomstart", letGo);
     map.on("movestart", letGo);
     const observer = new ResizeObserver(() => {
-      // The list begins below the panel where it lies over the map.
+      // On a phone the list begins below the panel.
       document.body.style.setProperty("--panel-height", `${boxOf(".panel-search")?.height ?? 0}px`);
       this.#keep();
       if (this.#fitted && this.#fitted.refits > 0) {
@@ -71,13 +71,13 @@ export class Camera {
     this.#listenToZoomButtons();
   }
 
-  /** How a place comes to the middle of the free part: the map's own middle stays its middle. @returns {[number, number]} */
+  /** Returns the offset of the middle of the free part from the middle of the map, in pixels. @returns {[number, number]} */
   #offset() {
     const { top, bottom, left, right } = coveredSides();
     return [(left - right) / 2, (top - bottom) / 2];
   }
 
-  /** The inner half of the free part: its west, south, east and north. @returns {[number, number, number, number]} */
+  /** Returns the box of the inner half of the free part: west, south, east and north. @returns {[number, number, number, number]} */
   freeMiddle() {
     const { top, bottom, left, right } = coveredSides();
     const [x, y] = this.#offset();
@@ -88,7 +88,7 @@ export class Camera {
     return [northWest.lng, southEast.lat, southEast.lng, northWest.lat];
   }
 
-  /** How many degrees of longitude the free part shows at most: the earth always fills the map's height. */
+  /** Returns the most degrees of longitude that the free part can show; the earth always fills the map's height. */
   widestSpan() {
     const { left, right } = coveredSides();
     const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
@@ -96,20 +96,20 @@ export class Camera {
     return Math.min(((width - left - right) / world) * 360, 360);
   }
 
-  /** Shows a view of the past as it was. @param {{longitude: number, latitude: number, zoom: number}} at */
+  /** Restores a view of the history. @param {{longitude: number, latitude: number, zoom: number}} at */
   restore({ longitude, latitude, zoom }) {
     this.#kept = this.#fitted = null;
     this.#map.jumpTo({ center: [longitude, latitude], zoom });
   }
 
-  /** The point in the middle of the free part. */
+  /** Returns the place in the middle of the free part. */
   #freePoint() {
     const [x, y] = this.#offset();
     const { clientWidth: width, clientHeight: height } = this.#map.getContainer();
     return this.#map.unproject([width / 2 + x, height / 2 + y]);
   }
 
-  /** Has the buttons of the map zoom around the middle of the free part: what lies beside the panel stays there. */
+  /** Makes the zoom buttons zoom around the middle of the free part instead of the middle of the map. */
   #listenToZoomButtons() {
     for (const [name, step] of /** @type {[string, number][]} */ ([["in", 1], ["out", -1]])) {
       const zoom = (/** @type {Event} */ event) => {
@@ -120,7 +120,7 @@ export class Camera {
     }
   }
 
-  /** @param {[number, number]} center longitude and latitude @param {number} zoom at least */
+  /** @param {[number, number]} center longitude and latitude @param {number} zoom minimum zoom */
   moveTo(center, zoom) {
     const target = { center, zoom: Math.max(this.#map.getZoom(), zoom), offset: this.#offset() };
     if (isStill()) this.#map.easeTo({ ...target, animate: false });
@@ -141,7 +141,7 @@ export class Camera {
     if (this.#fitted) this.#map.fitBounds(this.#fitted.bounds, { padding: coveredSides(), maxZoom: this.#fitted.maxZoom, animate, maxDuration: FLIGHT_MS_MAX });
   }
 
-  /** Moves the map as little as it takes if a place is covered or out of view. @param {[number, number]} place */
+  /** Moves the map by the least distance that makes a place visible. @param {[number, number]} place */
   reveal(place) {
     this.#kept = place;
     this.#fitted = null;

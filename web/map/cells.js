@@ -1,22 +1,22 @@
-/** The ground of a region: which cells of the earth are in view, and what one holds as GeoJSON (ground/cells.js made them). */
+/** The base map of a region: selects the cells in view and decodes the cells of ground/cells.js to GeoJSON. */
 import { CELL_DEGREES } from "../ground/cells.js";
 import { signedArea } from "../ground/rings.js";
 
-/** From this zoom on cells are drawn: fewer than a dozen are in view then. */
+/** Minimum zoom at which cells are drawn: fewer than a dozen are in view then. */
 export const CELL_ZOOM_MIN = 6.5;
 const UNITS = 1000;
-/** The scheme of the addresses of cells, which ground.js answers. */
+/** URL scheme of cells, which ground.js handles. */
 export const CELL_SCHEME = "ground";
 
-/** The address of a cell's GeoJSON, for the map library. @param {string} name */
+/** Returns the URL of a cell's GeoJSON for the map library. @param {string} name */
 export const cellUrl = (name) => `${CELL_SCHEME}://${name}`;
 
 /** @param {string} url @returns {string} */
 export const cellOfUrl = (url) => url.slice(CELL_SCHEME.length + 3);
 
 /**
- * The cells in a view; none where they would be too many.
- * @param {string[]} cells all that there are
+ * Returns the cells in a view; none below `CELL_ZOOM_MIN`.
+ * @param {string[]} cells all existing cells
  * @param {[number, number, number, number]|null} bounds west, south, east, north; beyond 180 degrees after a turn around the earth
  * @param {number} zoom
  * @returns {string[]}
@@ -46,10 +46,10 @@ function decodeShore(shore) {
 }
 
 const CELL_UNITS = CELL_DEGREES * UNITS;
-/** Whether a shore was cut there. @param {number[]} point */
+/** Returns true if the point is on the edge of a cell, where shores are cut. @param {number[]} point */
 const isAtEdge = (point) => point.some((units) => units % CELL_UNITS === 0);
 
-/** A ring with its corners cut (Chaikin): the data leave out what would make a shore round. @param {number[][]} ring @returns {number[][]} */
+/** Rounds the corners of a ring (Chaikin), because the shores are simplified. @param {number[][]} ring @returns {number[][]} */
 function smooth(ring) {
   const between = (/** @type {number[]} */ a, /** @type {number[]} */ b) => [a[0] * 0.75 + b[0] * 0.25, a[1] * 0.75 + b[1] * 0.25];
   /** @type {number[][]} */

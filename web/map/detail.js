@@ -1,6 +1,6 @@
 /**
- * What is selected: a vehicle with its trip, or a stop with its departures. Each is a card in the
- * panel, made anew from what is held whenever that changes.
+ * The card of the selected vehicle with its trip, or of the selected stop with its departures. The
+ * card is rebuilt whenever its data change.
  */
 import { badge, badgeColors } from "../plain/badge.js";
 import { element, encodeSegment, runAddress, tripAddress } from "../plain/dom.js";
@@ -8,7 +8,7 @@ import { ageWords, clock as hours, dateWords, delayWords, dueWords, seconds } fr
 import { liveCalls, upcoming } from "./calls.js";
 import { routeAddress } from "./view.js";
 
-/** How many calls and departures a card shows. */
+/** Maximum numbers of calls and departures on a card. */
 const CALLS_MAX = 12;
 const DEPARTURES_MAX = 12;
 
@@ -44,7 +44,7 @@ function delaySign(tag, status, delay) {
 /**
  * @param {import("./vehicles.js").Vehicle} vehicle
  * @param {{network: string, calls: import("./calls.js").Call[], headsign: string|null}|null} trip  its timetable, once known
- * @param {any} update  its trip update, if one is held
+ * @param {any} update  its trip update, if there is one
  * @param {import("./routes.js").Route|null} route  its line, once known
  * @param {Surroundings} around
  * @returns {Node[]}
@@ -78,7 +78,7 @@ export function vehicleCard(vehicle, trip, update, route, around) {
   return card;
 }
 
-/** The name of a line, as a link to its page. @param {import("./routes.js").Route} route */
+/** Returns a line's name as a link to its page. @param {import("./routes.js").Route} route */
 function lineLink(route) {
   const long = route.long && route.long !== route.name ? ` · ${route.long}` : "";
   return element("p.small", {}, element("a", { href: routeAddress(route) }, `Line ${route.name}${long}`));
@@ -109,7 +109,7 @@ function callList({ calls }, network, color, around) {
   return list;
 }
 
-/** A link that stays on the map when clicked plainly. @param {() => void} then @returns {(event: MouseEvent) => void} */
+/** Returns a listener that stays on the map for a plain click; with a modifier key the link opens. @param {() => void} then @returns {(event: MouseEvent) => void} */
 const pick = (then) => (event) => {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
@@ -118,7 +118,7 @@ const pick = (then) => (event) => {
 
 /**
  * @param {{feed: string, id: string, name: string, platform: string|null, timetable_ended?: string|null}} stop  `timetable_ended` is a date
- * @param {{id: string, record: any}[]|null} departures  null until the state has come
+ * @param {{id: string, record: any}[]|null} departures  null until the state has arrived
  * @param {Surroundings} around
  * @returns {Node[]}
  */
@@ -144,7 +144,7 @@ export function stopCard(stop, departures, around) {
   ];
 }
 
-/** Where a departure goes, as a link to its trip. @param {string} feed @param {string} id @param {any} record */
+/** Returns a departure's destination, as a link to its trip where possible. @param {string} feed @param {string} id @param {any} record */
 function destination(feed, id, record) {
   const to = record.headsign || record.trip_id;
   return record.trip_id ? element("a.trip-link", { href: tripAddress(feed, record.trip_id, id) }, to) : to;
@@ -153,14 +153,14 @@ function destination(feed, id, record) {
 /** @param {{timetable_ended?: string|null}} stop */
 const noDepartures = ({ timetable_ended: ended }) => (ended ? element("p.detail-foot", { "data-timetable-ended": ended }, `This timetable ended on ${dateWords(ended)}.`) : element("p.detail-foot.soft", {}, "No departures in the next two hours."));
 
-/** Channels kept free of cells, for what is selected. */
+/** Number of channels reserved for the selection. */
 export const DETAIL_CHANNELS_MAX = 8;
 
 /** @param {import("./view.js").Ref} stop */
 const stopChannel = ({ feed, id }) => `stop/${feed}/${encodeSegment(id)}`;
 
 /**
- * The channels of what is selected; each real-time feed of the network may tell of a vehicle's trip.
+ * Returns the channels of the selection; any real-time feed of the network may have the vehicle's trip.
  * @param {import("./view.js").View} view @param {string|null} tripId @param {string[]} feeds of the vehicle's network
  */
 export function detailChannels({ vehicle, station, stop }, tripId, feeds) {
@@ -175,20 +175,20 @@ export function detailChannels({ vehicle, station, stop }, tripId, feeds) {
   return channels;
 }
 
-/** @param {import("../plain/state.js").Store} store @param {import("./view.js").Ref} stop @returns {{id: string, record: any}[]|null} null until they have come */
+/** @param {import("../plain/state.js").Store} store @param {import("./view.js").Ref} stop @returns {{id: string, record: any}[]|null} null until they have arrived */
 export function heldDepartures(store, stop) {
   const holding = store.holdings.get(stopChannel(stop));
   return holding?.whole ? [...holding.records.values()].filter(({ kind }) => kind === "departure") : null;
 }
 
-/** The update of a trip on its date. @param {import("../plain/state.js").Store} store @param {{trip_id?: string, start_date?: string}|undefined} trip */
+/** Finds the trip update of a trip on its date. @param {import("../plain/state.js").Store} store @param {{trip_id?: string, start_date?: string}|undefined} trip */
 export function heldUpdate(store, trip) {
   const held = store.list("trip_update").filter(({ record }) => trip?.trip_id && record.trip?.trip_id === trip.trip_id);
   return (held.find(({ record }) => record.trip.start_date === trip?.start_date) ?? held[0])?.record ?? null;
 }
 
 /**
- * What is selected, as the map marks it: the line of a trip, the place of a stop or of what can be rented.
+ * Returns the GeoJSON that marks the selection: the shape of a trip, or the place of a stop or rental.
  * @param {{shape: [number, number][], color: string|null}|null} trip
  * @param {{longitude: number, latitude: number}|null} stop @param {import("./bikes.js").Rental|null} rental
  * @returns {import("geojson").FeatureCollection}

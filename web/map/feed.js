@@ -1,4 +1,4 @@
-/** The small map on a feed's page: its lines and stops, or its GeoJSON, as they are. */
+/** The small map on a feed's page: its lines and stops, or its GeoJSON. */
 import { byId, island } from "../plain/dom.js";
 import { CellsInView, WORLD, canDraw, loadGround, makeMap } from "./ground.js";
 import { makeStyle } from "./style.js";
@@ -16,7 +16,7 @@ function positions(geometry) {
   return depth === 0 ? [geometry.coordinates] : geometry.coordinates.flat(depth - 1);
 }
 
-/** The box around GeoJSON. @param {any} data @returns {[number, number, number, number]|null} */
+/** Returns the bounding box of GeoJSON. @param {any} data @returns {[number, number, number, number]|null} */
 function boundsOf(data) {
   const features = data?.type === "FeatureCollection" ? data.features : [data];
   let box = null;

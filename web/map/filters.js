@@ -1,4 +1,4 @@
-/** The filters by mode and line: which vehicles pass, and the chips that show and change them. */
+/** The filters by mode and line: tests vehicles, and shows the chips that change the filters. */
 import { badge } from "../plain/badge.js";
 import { byId, element } from "../plain/dom.js";
 import { rentalSign } from "./rental.js";
@@ -12,11 +12,11 @@ export class Filters {
   #changing;
 
   /**
-   * @param {import("./view.js").View} view whose modes and routes are read and changed
+   * @param {import("./view.js").View} view its modes and routes are the filters
    * @param {import("./routes.js").Routes} routes
    * @param {(feed: string) => string|undefined} networkOf
-   * @param {boolean} hasBikes whether there are GBFS systems
-   * @param {(change: () => void) => void} changing has the filters changed, and shows what passes them
+   * @param {boolean} hasBikes true if there are GBFS systems
+   * @param {(change: () => void) => void} changing calls `change` and shows the result
    */
   constructor(view, routes, networkOf, hasBikes, changing) {
     this.#view = view;
@@ -36,12 +36,12 @@ export class Filters {
     return routes.some((route) => route.feed === network && route.id === id);
   }
 
-  /** Whether anything is filtered. */
+  /** True if any filter is set. */
   get isSet() {
     return this.#view.modes.size + this.#view.routes.length > 0;
   }
 
-  /** Whether stations and free vehicles are shown. */
+  /** True if stations and free vehicles are shown. */
   get showsBikes() {
     const { modes, routes } = this.#view;
     return modes.size > 0 ? modes.has("bike") : routes.length === 0;
@@ -85,7 +85,7 @@ export class Filters {
     });
   }
 
-  /** Takes over the filters of another view. @param {import("./view.js").View} past @returns {boolean} whether they are different */
+  /** Restores the filters of a view. @param {import("./view.js").View} past @returns {boolean} true if they differ from the current ones */
   restore({ modes, routes }) {
     const words = (/** @type {{modes: Set<string>, routes: import("./view.js").Ref[]}} */ view) => [...[...view.modes].sort(), ...view.routes.map(formatRef)].join(" ");
     if (words({ modes, routes }) === words(this.#view)) return false;

@@ -1,11 +1,11 @@
-/** Stops and lines by name or by nearness. */
+/** Finds stops and lines by name or by distance. */
 import { union } from "./regions.js";
 import { RouteQuery } from "./route_query.js";
 import { formatRef } from "./view.js";
 
-/** Stops asked for at once. */
+/** Maximum number of stops of a request. */
 const STOPS_MAX = 8;
-/** Lines and destinations shown of each. */
+/** Maximum numbers of lines and destinations shown for a stop. */
 const LINES_MAX = 7;
 const TOWARDS_MAX = 2;
 
@@ -13,10 +13,10 @@ const TOWARDS_MAX = 2;
 const distanceWords = (meters) => (meters < 1000 ? `${Math.round(meters / 10) * 10} m` : `${(meters / 1000).toFixed(1)} km`);
 
 /**
- * The stops that a question names, the nearest first; without a question simply the nearest.
+ * Finds stops that match a question, nearest first; without a question, the nearest stops.
  * @param {string} question
- * @param {import("./regions.js").Place|null} origin  what distances are measured from
- * @param {(feed: string) => string|null} nameOf  a network's name, where there are several
+ * @param {import("./regions.js").Place|null} origin  the place from which distances are measured
+ * @param {(feed: string) => string|null} nameOf  returns a network's name, or null if there is only one
  * @returns {Promise<import("./search.js").FoundStop[]>}
  */
 export async function findStops(question, origin, nameOf) {
@@ -34,7 +34,7 @@ export async function findStops(question, origin, nameOf) {
 }
 
 /**
- * What tells two stops of one name apart: the platform or the code on the sign, and where its trips go.
+ * Returns the details that distinguish stops with the same name: platform or code, and the destinations of its trips.
  * @param {{code: string|null, platform: string|null, towards: string[]}} stop
  */
 export function detailWords({ code, platform, towards }) {
@@ -42,17 +42,17 @@ export function detailWords({ code, platform, towards }) {
   return [sign, towards.length > 0 ? `towards ${towards.slice(0, TOWARDS_MAX).join(", ")}` : null].filter(Boolean).join(" · ");
 }
 
-/** The lines shown of a stop, and how many more call there. @param {string[]} lines */
+/** Returns the lines to show for a stop, and the number of further ones. @param {string[]} lines */
 export function shownLines(lines) {
   const order = new Intl.Collator("en", { numeric: true });
   const sorted = [...lines].sort(order.compare);
-  // One more takes no more room than "+1".
+  // One more line takes no more room than "+1".
   const shown = sorted.length <= LINES_MAX + 1 ? sorted : sorted.slice(0, LINES_MAX);
   return { shown, more: sorted.length - shown.length };
 }
 
 /**
- * Lines that are called so, the best first, and lines of which only the long name has the words.
+ * Finds lines by name, best match first, and separately the lines whose long name alone matches.
  * @param {import("./routes.js").Routes} routes @param {string} question
  */
 export function findRoutes(routes, question) {
@@ -66,7 +66,7 @@ export function findRoutes(routes, question) {
   return { byName: only(true), byDescription: only(false) };
 }
 
-/** The box around lines; none until all of them are known. @param {import("./routes.js").Routes} routes @param {import("./view.js").Ref[]} refs */
+/** Returns the box around lines, or null until all of them are loaded. @param {import("./routes.js").Routes} routes @param {import("./view.js").Ref[]} refs */
 export function boundsOfRoutes(routes, refs) {
   const boxes = refs.flatMap((ref) => {
     const route = routes.all.get(formatRef(ref));

@@ -1,4 +1,4 @@
-/** The search of the page: what distances are measured from, and "Near me". */
+/** Connects the search box with the map: the origin of distances, and "Near me". */
 import { byId } from "../plain/dom.js";
 import { readFavourites, refOf } from "../plain/favourites.js";
 import { fetchJson } from "./fetch_json.js";
@@ -7,14 +7,14 @@ import { Location } from "./location.js";
 import { setUpSearch } from "./search.js";
 import { formatRef } from "./view.js";
 
-/** How near the map goes to the reader. */
+/** Zoom at which the map shows the reader's location. */
 const HERE_ZOOM = 15;
 
 /** @typedef {{map: import("maplibre-gl").Map, camera: import("./camera.js").Camera}} Shown */
 
 export class Finder {
   #here = new Location();
-  /** Whether the map is on its way to the reader, whose place already counts. */
+  /** True while the map moves to the reader, whose location already is the origin. */
   #goesHere = false;
   /** @type {() => Shown|null} */
   #shown;
@@ -23,7 +23,7 @@ export class Finder {
 
   /**
    * @param {object} options
-   * @param {() => Shown|null} options.shown  none where no map is
+   * @param {() => Shown|null} options.shown  returns null without a map
    * @param {import("./networks.js").NetworkViews} options.networks @param {import("./routes.js").Routes} options.routes
    * @param {(stop: import("./search.js").FoundStop) => void} options.pickStop
    * @param {(route: import("./routes.js").Route) => void} options.pickRoute
@@ -43,7 +43,7 @@ export class Finder {
     });
   }
 
-  /** @returns {{place: import("./regions.js").Place|null, isHere: boolean}} the reader's place while it is in view, else the middle of the map */
+  /** @returns {{place: import("./regions.js").Place|null, isHere: boolean}} the reader's location while it is in view, else the middle of the map */
   #origin() {
     const map = this.#shown()?.map;
     const place = this.#here.place;
@@ -62,7 +62,7 @@ export class Finder {
   }
 
   /**
-   * Shows a favourite on the map; one that the map does not have is shown on its page.
+   * Shows a favourite on the map, or opens its page if the map does not have it.
    * @param {import("../plain/favourites.js").Favourite} favourite
    * @param {{routes: import("./routes.js").Routes, pickStop: (stop: any) => void, pickRoute: (route: import("./routes.js").Route) => void}} map
    */
@@ -75,7 +75,7 @@ export class Finder {
     else location.assign(favourite.href);
   }
 
-  /** Goes to the reader and lists the stops there. @param {() => void} before called when the place is known */
+  /** Moves the map to the reader and lists the nearest stops. @param {() => void} before called when the location is known */
   async locate(before) {
     const place = await this.#here.ask();
     if (!place) return;
@@ -94,7 +94,7 @@ export class Finder {
     this.#search.close();
   }
 
-  /** Gives the search box the focus back without opening its results. */
+  /** Focuses the search box without opening its results. */
   focusQuietly() {
     this.#search.focusQuietly();
   }

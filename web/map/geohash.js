@@ -1,14 +1,14 @@
 /**
- * Geohash cells over a view: what the map subscribes to.
+ * The geohash cells of a view, whose channels the map subscribes to.
  *
- * A geohash halves longitude and latitude in turns, five halvings to a character of base 32; so a
- * cell of length n is 360 / 2^ceil(5n/2) degrees wide and 180 / 2^floor(5n/2) high.
+ * A geohash halves longitude and latitude in turn, with five halvings per base-32 character. A cell of
+ * length n is 360 / 2^ceil(5n/2) degrees wide and 180 / 2^floor(5n/2) high.
  *
  * @typedef {{west: number, south: number, east: number, north: number}} Bounds
  */
 const ALPHABET = "0123456789bcdefghjkmnpqrstuvwxyz";
 
-/** The lengths that `area/` channels have, longest first. */
+/** The geohash lengths of `area/` channels, longest first. */
 const LENGTHS = [6, 5, 4];
 
 /** @param {number} length */
@@ -16,7 +16,7 @@ const columnsOf = (length) => 2 ** Math.ceil((5 * length) / 2);
 /** @param {number} length */
 const rowsOf = (length) => 2 ** Math.floor((5 * length) / 2);
 
-/** The cell at a column (from the west) and a row (from the south). @param {number} column @param {number} row @param {number} length */
+/** Returns the cell at a column (from the west) and a row (from the south). @param {number} column @param {number} row @param {number} length */
 function cellAt(column, row, length) {
   const columnBits = Math.ceil((5 * length) / 2);
   const rowBits = Math.floor((5 * length) / 2);
@@ -37,7 +37,7 @@ function cellAt(column, row, length) {
 /** @param {number} value @param {number} low @param {number} high */
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-/** The columns and rows of a length that touch a view. @param {Bounds} bounds @param {number} length */
+/** Returns the columns and rows of a length that overlap a view. @param {Bounds} bounds @param {number} length */
 function range({ west, south, east, north }, length) {
   const columns = columnsOf(length);
   const rows = rowsOf(length);
@@ -47,15 +47,15 @@ function range({ west, south, east, north }, length) {
   return { first, last: Math.min(column(east), first + columns - 1), bottom: row(south), top: row(north), columns };
 }
 
-/** The cell that holds a point. @param {number} latitude @param {number} longitude @param {number} length */
+/** Returns the cell that contains a point. @param {number} latitude @param {number} longitude @param {number} length */
 export function cellOf(latitude, longitude, length) {
   const { first, bottom, columns } = range({ west: longitude, east: longitude, south: latitude, north: latitude }, length);
   return cellAt(((first % columns) + columns) % columns, bottom, length);
 }
 
 /**
- * The cells of the greatest length of which no more than `most` cover the view; none when even the
- * largest cells are too many.
+ * Returns the cells that cover the view, of the greatest length that needs at most `most` cells; empty if
+ * even the largest cells are too many.
  * @param {Bounds} bounds  east may pass 180 when the view crosses the date line
  * @param {number} most @returns {string[]}
  */
@@ -74,7 +74,7 @@ export function cover(bounds, most) {
   return [];
 }
 
-/** A view with a margin of this share of its size on every side. @param {Bounds} bounds @param {number} share */
+/** Widens a view by a share of its size on every side. @param {Bounds} bounds @param {number} share */
 export function widen({ west, south, east, north }, share) {
   const x = (east - west) * share;
   const y = (north - south) * share;

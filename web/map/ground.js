@@ -1,4 +1,4 @@
-/** What lies under the networks: loading it, and the map library's own set-up. */
+/** Loads the base map and sets up the map library. */
 import * as maplibre from "maplibre-gl";
 import names from "lineside:ground";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
@@ -18,12 +18,12 @@ maplibre.addProtocol(CELL_SCHEME, async ({ url }, { signal }) => {
   return { data: decodeCell(await text.json()) };
 });
 
-/** The cells of the earth that a map draws. */
+/** The base map cells that a map draws. */
 export class CellsInView {
   /** @type {string[]} */
   names = [];
 
-  /** @param {maplibre.Map} map @returns {boolean} whether one has come into view; those that left stay until then */
+  /** @param {maplibre.Map} map @returns {boolean} true if a new cell came into view; cells that left the view are dropped only then */
   update(map) {
     const bounds = map.getBounds();
     const inView = cellsInView(names.cells, [bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()], map.getZoom());
@@ -33,7 +33,7 @@ export class CellsInView {
   }
 }
 
-/** Whether this browser can draw the map at all. */
+/** Returns true if this browser can draw the map (WebGL 2). */
 export function canDraw() {
   try {
     const context = document.createElement("canvas").getContext("webgl2");
@@ -45,7 +45,7 @@ export function canDraw() {
 }
 
 /**
- * The operator's ground as a style, or null for Lineside's own.
+ * Loads the operator's base map as a style; null means Lineside's own base map.
  * @param {{style: string|null, pmtiles: string|null}} links @param {boolean} dark
  * @returns {Promise<import("maplibre-gl").StyleSpecification|null>}
  */
@@ -59,13 +59,13 @@ async function loadStyle(address) {
   const reply = await fetch(address);
   if (!reply.ok) throw new Error(`the map style answers ${reply.status}`);
   const style = absolute(await reply.json(), address);
-  // A style may read tiles from an archive, too: then the map must know how.
+  // A style with PMTiles sources needs the protocol of archive.js.
   if (JSON.stringify(style.sources).includes('"pmtiles://')) await import("./archive.js");
   return style;
 }
 
 /**
- * A style whose addresses start at its own address and not at our page's.
+ * Resolves a style's relative URLs against the style's own URL instead of the page's.
  * @param {any} style @param {URL} base
  */
 function absolute(style, base) {
@@ -79,11 +79,11 @@ function absolute(style, base) {
 }
 
 const HAS_SCHEME = /^[a-z][a-z0-9+.-]*:/i;
-/** The braces of a template such as {z} stay as they are. @param {string} address */
+/** Restores the braces of URL templates such as {z}. @param {string} address */
 const decodeBraces = (address) => address.replace(/%7B/gi, "{").replace(/%7D/gi, "}");
 
 /**
- * A map that can be moved by hand, keyboard and wheel, and is neither turned nor tilted.
+ * Creates a map that can be moved by touch, mouse, keyboard and wheel, but not rotated or tilted.
  * @param {HTMLElement} container @param {import("maplibre-gl").StyleSpecification} style @param {Partial<import("maplibre-gl").MapOptions>} view
  */
 export function makeMap(container, style, view) {
@@ -96,14 +96,14 @@ export function makeMap(container, style, view) {
     touchPitch: false,
     maxPitch: 0,
     maxZoom: 19,
-    // As much of the earth as fits beside the panel.
+    // At this zoom the earth fits next to the panel.
     minZoom: matchMedia(WIDE).matches ? 1 : 0,
     fadeDuration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 150,
     ...view,
   });
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
-  // Those who made what lies under the networks are named, on a phone behind a button once the map moves.
+  // The attribution collapses to a button on a phone once the map moves.
   map.addControl(new maplibre.AttributionControl({ compact: !matchMedia(WIDE).matches }), "bottom-right");
   map.addControl(new maplibre.NavigationControl({ showCompass: false }), "bottom-right");
   map.addControl(new maplibre.ScaleControl({ maxWidth: 90 }), "bottom-right");

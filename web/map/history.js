@@ -1,12 +1,12 @@
 /**
- * The page's address and the browser's history: moving the map changes the address of the entry that is there. A card that opens,
- * a jump to a network and a changed filter are entries of their own, so that Back undoes them.
+ * The page's address and the browser's history. Moving the map changes the address of the current entry. Opening a card,
+ * jumping to a network and changing a filter add entries, so that Back undoes them.
  *
- * The state of an entry is `{back}`: how many entries before it one without a card lies; null where none does.
+ * The state of an entry is `{back}`: the number of entries back to one without a card; null if there is none.
  */
 import { parseView } from "./view.js";
 
-/** Browsers count how often an address changes, so it follows a moment later. */
+/** Delay before the address is written, in milliseconds: browsers limit the rate of changes. */
 const WRITING_MS = 200;
 
 export class MapHistory {
@@ -14,7 +14,7 @@ export class MapHistory {
   #writing = 0;
 
   /**
-   * @param {() => string} address what the page shows now, as the query of its address
+   * @param {() => string} address returns the query for the current view
    * @param {(view: import("./view.js").View) => void} restore shows an entry that Back or Forward has reached
    */
   constructor(address, restore) {
@@ -30,7 +30,7 @@ export class MapHistory {
     return `${location.pathname}${this.#address()}`;
   }
 
-  /** The address follows what is shown. */
+  /** Schedules an update of the address. */
   write() {
     clearTimeout(this.#writing);
     this.#writing = /** @type {any} */ (setTimeout(() => this.#writeNow(), WRITING_MS));
@@ -41,7 +41,7 @@ export class MapHistory {
     history.replaceState(history.state, "", this.#href());
   }
 
-  /** Call it before a card opens. @param {boolean} isOpen whether another card is open @param {() => void} show opens it */
+  /** Call it before a card opens. @param {boolean} isOpen true if another card is open @param {() => void} show opens the card */
   open(isOpen, show) {
     this.#writeNow();
     const back = isOpen ? history.state?.back : 0;
@@ -49,7 +49,7 @@ export class MapHistory {
     history.pushState({ back: Number.isInteger(back) ? back + 1 : null }, "", this.#href());
   }
 
-  /** Call it before the map jumps or a filter changes: `change` does it. @param {() => void} change */
+  /** Adds an entry. @param {() => void} change makes the map jump or changes a filter */
   enter(change) {
     this.#writeNow();
     history.pushState({ back: null }, "");
@@ -57,7 +57,7 @@ export class MapHistory {
     this.write();
   }
 
-  /** The card has been closed: back to where none was open, or, where it was open from the start, its address without it. */
+  /** Call it after a card was closed: goes back to the entry without a card, or removes the card from the address. */
   close() {
     clearTimeout(this.#writing);
     const back = history.state?.back;

@@ -1,4 +1,4 @@
-/** The colours and the letters of the map, for everything that is drawn on it. */
+/** The colours and fonts of the map. */
 
 export const LIGHT = {
   paper: "#f3f1ec", sea: "#cfe0ea", land: "#f3f1ec", water: "#c3d9e6", park: "#dcE8d0", wood: "#cfdfc4", beach: "#f4ead2",
@@ -11,5 +11,5 @@ export const DARK = {
   text: "#d5dde4", textSoft: "#93a1ad", waterText: "#7ba6c2", parkText: "#86a88f", halo: "#141a20", lineCasing: "#46525d", stop: "#10161c", stopRing: "#c9d3db", selected: "#ffffff", rental: "#c7a6ff", rentalText: "#1c1030",
 };
 
-/** The page's own fonts: drawn here, in the browser. */
+/** The page's fonts; the browser renders them, so no font server is needed. */
 export const FONT = ["Segoe UI", "Inter", "Roboto", "Noto Sans", "sans-serif"];

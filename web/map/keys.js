@@ -1,4 +1,4 @@
-/** The keys of the map's page: Escape closes what is open, and a slash goes to the search box. */
+/** The keyboard shortcuts of the map page: Escape closes results or the card, and a slash focuses the search box. */
 import { byId } from "../plain/dom.js";
 
 /** @param {import("./finder.js").Finder} finder @param {() => boolean} hasCard @param {() => void} closeCard */

@@ -1,25 +1,25 @@
-/** What is in view as a table: for the keyboard, for screen readers, and where no map can be drawn. */
+/** The vehicles and rentals in view as a table: for keyboards, screen readers, and browsers that cannot draw the map. */
 import { badge } from "../plain/badge.js";
 import { element } from "../plain/dom.js";
 import { ageWords, delayWords } from "../plain/words.js";
 import { freeWords, rangeWords, rentalSign, reportedWords, serviceWords, stationName, stationWords, vehicleName } from "./rental.js";
 
-/** The most rows of vehicles, and of what can be rented: a longer table helps nobody. */
+/** Maximum number of rows of vehicles, and of rentals. */
 const ROWS_MAX = 300;
 const order = new Intl.Collator("en", { numeric: true });
 
 /**
  * @typedef {object} Options
- * @property {(feed: string) => number} nowOf  the time of a feed's data, in seconds
- * @property {(feed: string) => import("./rental.js").Types} typesOf  the vehicle types of a GBFS system
- * @property {(vehicle: import("./vehicles.js").Vehicle) => boolean} isStale  whether a vehicle's position is old
+ * @property {(feed: string) => number} nowOf  returns the time of a feed's data, in seconds
+ * @property {(feed: string) => import("./rental.js").Types} typesOf  returns the vehicle types of a GBFS system
+ * @property {(vehicle: import("./vehicles.js").Vehicle) => boolean} isStale  returns true if a vehicle's position is old
  * @property {(key: string) => void} pick
  */
 
 /**
  * @param {HTMLElement} body  the table's body
  * @param {import("./vehicles.js").Vehicle[]} vehicles
- * @param {import("./bikes.js").Rental[]} rentals  stations and free vehicles, after the others
+ * @param {import("./bikes.js").Rental[]} rentals  stations and free vehicles, listed after the vehicles
  * @param {Options} options
  */
 export function showList(body, vehicles, rentals, options) {
@@ -28,15 +28,15 @@ export function showList(body, vehicles, rentals, options) {
   const rows = [...sorted.map((vehicle) => row(vehicle, options)), ...rentalRows(rentals, options)];
   const focused = body.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
   body.replaceChildren(...rows);
-  // The server's sentence counts its own rows, which these replace.
+  // The server's note counts the rows that were just replaced.
   document.getElementById("list-more")?.remove();
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
 }
 
-/** Names the list after what is in it, and its columns so that they fit stations and free vehicles. @param {HTMLElement} list @param {boolean} hasRentals */
+/** Sets the titles of the list and of its columns. @param {HTMLElement} list @param {boolean} hasRentals */
 export function nameTitle(list, hasRentals) {
   const title = (/** @type {string} */ which, /** @type {string} */ words) => (/** @type {HTMLElement} */ (list.querySelector(which)).textContent = words);
-  // The server's title may name the one network whose vehicles it listed; the list follows the map.
+  // The server's title may name a single network, but this list follows the map.
   title("#list-title", hasRentals ? "Vehicles and stations in view" : "Vehicles in view");
   if (!hasRentals) return;
   const columns = { 2: "Destination or station", 3: "Delay or availability", 4: "Next stop or status", 5: "Last report" };
@@ -44,12 +44,13 @@ export function nameTitle(list, hasRentals) {
 }
 
 /**
- * "34 vehicles, 12 stations in view, 5 more with old positions", or how many vehicles report no position where none is in view.
+ * Returns a text such as "34 vehicles, 12 stations in view, 5 more with old positions", or the number of vehicles without a
+ * position if none is in view.
  * @param {{feed: string}[]} vehicles @param {{kind: string}[]} rentals
  * @param {object} context
- * @param {boolean} context.hasNetworks whether vehicles are expected: then none are counted, too
- * @param {number} [context.unplaced] how many vehicles of the networks in view report no position
- * @param {(feed: string) => boolean} [context.isOld] whether a feed's vehicles may not be there any more
+ * @param {boolean} context.hasNetworks true if vehicles are expected: then zero vehicles are mentioned, too
+ * @param {number} [context.unplaced] number of vehicles without a position, in the networks in view
+ * @param {(feed: string) => boolean} [context.isOld] returns true if a feed's positions may be out of date
  */
 export function countWords(vehicles, rentals, { hasNetworks, unplaced = 0, isOld = () => false }) {
   const count = (/** @type {number} */ n, /** @type {string} */ what) => `${n} ${what}${n === 1 ? "" : "s"}`;
@@ -85,7 +86,7 @@ function row(vehicle, options) {
   );
 }
 
-/** Stations by their names, then free vehicles by what they are. @param {import("./bikes.js").Rental[]} rentals @param {Options} options */
+/** Returns the rows of stations, sorted by name, and then of free vehicles, sorted by type. @param {import("./bikes.js").Rental[]} rentals @param {Options} options */
 function rentalRows(rentals, options) {
   const named = rentals.map((rental) => ({ rental, name: rental.kind === "station" ? stationName(rental) : vehicleName(rental, options.typesOf(rental.feed)) }));
   named.sort((a, b) => order.compare(a.rental.kind, b.rental.kind) || order.compare(a.name, b.name) || order.compare(a.rental.id, b.rental.id));

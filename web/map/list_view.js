@@ -1,18 +1,18 @@
-/** The list in place of the map: showing it, filling it, and saying why it has no row. */
+/** The list that replaces the map: shows it, fills it, and explains why it is empty. */
 import { byId, element } from "../plain/dom.js";
 import { dateWords } from "../plain/words.js";
 import { nameTitle, showList } from "./list.js";
 
-/** The list is filled at every so many ticks. */
+/** Number of ticks between updates of the list. */
 const TICKS = 2;
-/** The most networks that an empty list links to. */
+/** Maximum number of networks that an empty list links to. */
 const LINKS_MAX = 6;
 
 /** @typedef {import("./regions.js").Region} Region */
 
 /**
- * Why the list has no row, as a word for the page and as a sentence for readers.
- * @param {Region[]} visible the networks in view @param {boolean} hasFilter whether modes or lines are filtered
+ * Returns the reason why the list is empty, as a code for tests and as a sentence for readers.
+ * @param {Region[]} visible the networks in view @param {boolean} hasFilter true if modes or lines are filtered
  * @returns {{reason: "no_network"|"timetable_only"|"no_position"|"filtered"|"no_vehicle", words: string}}
  */
 export function emptyList(visible, hasFilter) {
@@ -32,7 +32,7 @@ export function emptyList(visible, hasFilter) {
 export class ListView {
   #ticks = 0;
 
-  /** @param {boolean} hasRentals whether there are GBFS systems */
+  /** @param {boolean} hasRentals true if there are GBFS systems */
   constructor(hasRentals) {
     nameTitle(byId("list"), hasRentals);
   }
@@ -67,7 +67,7 @@ function showEmpty(note, visible, hasFilter) {
   const { reason, words } = emptyList(visible, hasFilter);
   const links = visible.slice(0, LINKS_MAX).map(({ id, name }) => element("li", {}, element("a.target", { href: `/networks/${encodeURIComponent(id)}`, "data-network": id }, `${name}: lines, stops and departures`)));
   const shown = element("div", {}, element("p", {}, words), links.length > 0 && element("ul", {}, ...links));
-  // What has the focus stays while nothing changes.
+  // An unchanged note is not replaced, so that its links keep the focus.
   if (note.firstElementChild?.outerHTML === shown.outerHTML) return;
   note.dataset.reason = reason;
   note.replaceChildren(shown);

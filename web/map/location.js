@@ -1,16 +1,16 @@
-/** Where the reader is: asking the browser, saying why it does not tell, and a dot on the map. */
+/** The reader's location: asks the browser for it, explains failures, and shows a dot on the map. */
 import { Marker } from "maplibre-gl";
 import { byId, element } from "../plain/dom.js";
 
-/** How long the browser may take, in milliseconds, when the reader has asked and when nobody has. */
+/** Timeouts for the browser's answer, in milliseconds: on the reader's request, and when the page opens. */
 const ASKED_MS = 10_000;
 const UNASKED_MS = 1_500;
-/** A position of this age is new enough, in milliseconds. */
+/** Maximum age of a position, in milliseconds. */
 const AGE_MS = 60_000;
 
 /** @typedef {import("./regions.js").Place} Place */
 
-/** What the reader can do when there is no position. @param {number|null} code of GeolocationPositionError */
+/** Returns advice for a reader whose location is not available. @param {number|null} code of GeolocationPositionError */
 export function adviceFor(code) {
   if (code === 1) return "We couldn't get your location. Allow location access for this site in your browser, then try again.";
   if (code === 3) return "Finding your location took too long. Try again, or search for a stop.";
@@ -24,7 +24,7 @@ const ADVICE_INSECURE = "Browsers share your location only with pages loaded ove
 const position = (options) =>
   new Promise((resolve, reject) => navigator.geolocation.getCurrentPosition(({ coords: { longitude, latitude } }) => resolve({ longitude, latitude }), reject, options));
 
-/** The place of a reader who has already allowed it; nobody is asked. @returns {Promise<Place|null>} */
+/** Returns the location if the reader has already granted permission, and never asks for it. @returns {Promise<Place|null>} */
 export async function grantedPlace() {
   try {
     const { state } = await navigator.permissions.query({ name: "geolocation" });
@@ -37,12 +37,12 @@ export async function grantedPlace() {
 }
 
 export class Location {
-  /** @type {Place|null} the last known place */
+  /** @type {Place|null} the last known location */
   place = null;
   /** @type {Marker|null} */
   #dot = null;
 
-  /** Asks the browser; says beside the button why there is no place. @returns {Promise<Place|null>} */
+  /** Asks the browser for the location, and shows the reason of a failure next to the button. @returns {Promise<Place|null>} */
   async ask() {
     this.say("");
     if (!isSecureContext) return this.say(ADVICE_INSECURE);
@@ -55,7 +55,7 @@ export class Location {
     return this.place;
   }
 
-  /** @param {string} text nothing hides the note @returns {null} */
+  /** @param {string} text an empty text hides the note @returns {null} */
   say(text) {
     const note = byId("locate-note");
     note.textContent = text;

@@ -1,7 +1,7 @@
 /**
- * The map page. What is shown follows from three things: the page's address (view.js), what the
- * server sends (plain/events.js), and what is loaded of the networks (routes.js). This file connects
- * them; each part knows only its own.
+ * The map page. Its content derives from the page's address (view.js), the server's messages
+ * (plain/events.js), and the loaded routes of the networks (routes.js). This file connects these
+ * modules, which do not know each other.
  */
 import { DataClock } from "../plain/clock.js";
 import { byId, island, replaceContent } from "../plain/dom.js";
@@ -32,12 +32,12 @@ import { Vehicles, vehicleWithoutMap } from "./vehicles.js";
 import { formatRef, formatView, hasSameSelection, modeOf, parseView } from "./view.js";
 import "./rental.css";
 
-/** How often the list, the count and the open card are looked at again, in milliseconds. */
+/** Interval at which the list, the count and the open card are updated, in milliseconds. */
 const TICK_MS = 1_000;
-/** How near the map goes to a stop, and to a vehicle. */
+/** Zoom at which the map shows a stop, and a vehicle. */
 const PICKED_ZOOM = 15;
 const VEHICLE_ZOOM = 14;
-/** How long the connection may be lost before vehicles are grey, in milliseconds. */
+/** Time without a connection after which vehicles turn grey, in milliseconds. */
 const LOST_MS = 20_000;
 
 /**
@@ -56,7 +56,7 @@ const networks = new NetworkViews(page.regions, page.networks, systems);
 const cells = new CellsInView();
 const networkOf = (/** @type {string} */ feed) => networks.of(feed);
 
-/** The time of a feed's data, in seconds; a recording lies behind the server's. @param {string} feed */
+/** Returns the time of a feed's data, in seconds; a recording lies behind the server's time. @param {string} feed */
 const nowOf = (feed) => clock.wall() / 1000 - (networkOf(feed)?.behind ?? 0);
 
 /** @type {import("maplibre-gl").Map|null} */
@@ -68,21 +68,21 @@ let camera = null;
 /** @type {import("maplibre-gl").StyleSpecification|null} */
 let ground = null;
 
-// ---- what is selected ---------------------------------------------------------------------------
+// ---- selection ----------------------------------------------------------------------------------
 
 /**
  * @typedef {{network: string, calls: import("./calls.js").Call[], headsign: string|null, shape: [number, number][], color: string|null}} Trip
  * @type {{trip: Trip|null, tripId: string|null, rental: import("./bikes.js").Rental|null, stop: {feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number}|null}}
  */
 const selected = { trip: null, tripId: null, rental: null, stop: null };
-/** @type {HTMLElement|null} where the keyboard was before a card opened */
+/** @type {HTMLElement|null} the element that had the focus before a card opened */
 let cameFrom = null;
 
 const selectedVehicle = () => (view.vehicle ? (vehicles?.all.get(keyOf({ ...view.vehicle, kind: "vehicle" })) ?? null) : null);
 
 const isSelected = () => Boolean(view.vehicle || view.stop || view.station);
 
-/** The station or free vehicle that is selected, also where no cell holds it; it stays when it is gone. */
+/** Returns the selected station or free vehicle. It stays selected after it is gone or its cell was left. */
 function selectedRental() {
   const ref = view.station ? { ...view.station, kind: "station" } : view.vehicle ? { ...view.vehicle, kind: "vehicle" } : null;
   if (!ref) return null;
@@ -91,7 +91,7 @@ function selectedRental() {
   return (selected.rental = known ?? selected.rental);
 }
 
-/** Opens a card; Back closes it. @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} [station] */
+/** Opens a card, which Back closes. @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} [station] */
 function select(vehicle, stop, station = null) {
   if (!isSelected()) cameFrom = /** @type {HTMLElement|null} */ (document.activeElement);
   entries.open(isSelected(), () => show(vehicle, stop, station));
@@ -136,7 +136,7 @@ function closeDetail() {
   returnFocus();
 }
 
-/** The keyboard goes back to where it was before the card opened. */
+/** Returns the focus to the element that had it before the card opened. */
 function returnFocus() {
   const target = cameFrom?.isConnected && cameFrom !== document.body && cameFrom.checkVisibility() ? cameFrom : (map?.getCanvas() ?? byId("search"));
   if (target === byId("search")) finder.focusQuietly();
@@ -153,7 +153,7 @@ async function loadStop({ feed, id }) {
   goToNamed();
 }
 
-/** The timetable of the selected vehicle's trip, once per trip. */
+/** Loads the timetable of the selected vehicle's trip, once per trip. */
 async function loadTrip() {
   const vehicle = selectedVehicle();
   const trip = vehicle?.record.trip;
@@ -203,10 +203,10 @@ function showDetail() {
   }
 }
 
-// ---- what is followed ---------------------------------------------------------------------------
+// ---- subscriptions ------------------------------------------------------------------------------
 
 const sign = liveSign("live", () => networks.liveWords());
-/** When the connection was lost, by the page's clock; 0 while it stands. */
+/** Time at which the connection was lost, by the page's clock; 0 while it is open. */
 let lostAt = 0;
 
 const events = new Events({
@@ -231,7 +231,7 @@ const events = new Events({
   },
 });
 
-/** What stands still on the map may not stand still, so that is said and shown. */
+/** Shows which feeds are in trouble, and greys vehicles whose positions may be out of date. */
 function showFeedStates() {
   networks.showStates(events.store, clock.wall() / 1000);
   sign.update();
@@ -240,7 +240,7 @@ function showFeedStates() {
 
 const area = new FollowedArea(CHANNELS_MAX - DETAIL_CHANNELS_MAX);
 
-/** Subscribes to what the view and the selection need. */
+/** Subscribes to the channels that the view and the selection need. */
 function follow() {
   const channels = [...viewChannels(), ...detailChannels(view, selected.tripId, networkOf(view.vehicle?.feed ?? "")?.feeds ?? [])];
   const dropped = events.follow(channels.slice(0, CHANNELS_MAX));
@@ -248,7 +248,7 @@ function follow() {
   bikes.drop(dropped, events.store);
 }
 
-/** Cells; a view of half a country has too many: then whole feeds of the networks in it, as many as may be named. */
+/** Returns the channels of the cells in view, or of whole feeds in view if there are too many cells. */
 function viewChannels() {
   const channels = area.channels(networks.viewBounds());
   return channels.length > 0 ? channels : networks.realtimeFeeds().map((feed) => `feed/${feed}`).slice(0, map ? area.most : undefined);
@@ -278,7 +278,7 @@ function style() {
   return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, cells: cells.names, networks: page.networks.filter(({ id }) => networks.isDrawn(id)), raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selectedFeatures(selected.trip, selected.stop, selectedRental()) });
 }
 
-/** Whether the first style has been taken: before, the map cannot tell what is different. */
+/** True once the first style is loaded; before, the map cannot compute a difference. */
 let isStyled = false;
 
 function restyle() {
@@ -288,7 +288,7 @@ function restyle() {
 const rentalFeatures = () => bikes.features(filters.showsBikes, selectedRental()?.key ?? null);
 const drawRentals = () => bikes.drawSoon(map, rentalFeatures);
 
-/** What follows from where the map is. */
+/** Updates everything that depends on the map's view. */
 function moved() {
   if (!map) return;
   const { lng: longitude, lat: latitude } = map.getCenter();
@@ -349,7 +349,7 @@ function clicked(point) {
   else if (vehicle || stop) select(vehicle ? { feed: vehicle.feed, id: vehicle.id } : null, stop);
   else if (isSelected()) closeDetail();
   if (vehicle) loadTrip();
-  // The card may lie where the click was.
+  // The card may cover the clicked place.
   if ((vehicle || stop || rental) && map) camera?.reveal(/** @type {any} */ (map.unproject(/** @type {any} */ (point)).toArray()));
 }
 
@@ -359,12 +359,12 @@ function selectRental({ kind, feed, id }) {
   else select({ feed, id }, null);
 }
 
-/** Whether the map still has to go to what the address or the history named, when its place is known. */
+/** True until the map has moved to the selection from the address or the history; its place may not be known yet. */
 let goesToNamed = isSelected();
-/** Whether the address names the view, too: then the map moves only if what is named lies under a card. */
+/** True if the address contains a view: then the map moves only if the card covers the selection. */
 const isPlaced = view.at !== null;
 
-/** @returns {[number, number]|null} the place of what is selected */
+/** @returns {[number, number]|null} the place of the selection */
 function selectedPlace() {
   const vehicle = selectedVehicle();
   const place = vehicle && vehicles?.whereIs(vehicle.key);
@@ -383,7 +383,7 @@ function goToNamed() {
   restyle();
 }
 
-/** Shows the lines that the address names, once they are known. */
+/** True until the map has moved to the lines in the address, which it does once they are loaded. */
 let goesToRoutes = view.routes.length > 0 && !isPlaced && !isSelected();
 
 function goToRoutes() {

@@ -1,7 +1,7 @@
 /**
- * How a vehicle gets from one reported position to the next: evenly over the time until the next
- * report is due, along its route's line where both positions lie on it, else straight. So what is
- * shown is at most one report behind, and never ahead of what is known.
+ * Animates a vehicle from one reported position to the next: evenly over the time until the next
+ * report is due, along its route's line if both positions lie on it, else straight. The shown position
+ * is at most one report behind, and never ahead of the last report.
  *
  * Positions are Web Mercator, the world being 1 wide, x to the east and y to the south.
  *
@@ -10,15 +10,15 @@
  * @typedef {{points: Line, along: number[], start: number, end: number}} Path
  */
 
-/** The Earth's circumference in meters: what the world's width means at the equator. */
+/** The Earth's circumference in meters, which is the world's width at the equator. */
 const EQUATOR_M = 40_075_017;
-/** A position farther from its line than this is not on it: half a wide street and GPS error. */
+/** Maximum distance of a position from its line, in meters: half a wide street and GPS error. */
 const OFF_LINE_M_MAX = 60;
-/** A way along the line that is longer than this many times the straight one is the wrong line. */
+/** A path along a line is rejected if it is longer than this many times the straight distance. */
 const DETOUR_MAX = 2.5;
-/** Beyond this speed a vehicle has not driven but jumped: it is shown where it now is. */
+/** At a higher speed a vehicle has jumped, and is shown at its new position at once. */
 const SPEED_M_S_MAX = 120;
-/** Bounds of a glide's length: a feed that reports less often than the upper one stands still. */
+/** Bounds of a glide's duration; vehicles that report less often stand still in between. */
 const GLIDE_MS_MIN = 500;
 const GLIDE_MS_MAX = 30_000;
 
@@ -33,14 +33,14 @@ export function unproject({ x, y }) {
   return [(x - 0.5) * 360, (Math.atan(Math.sinh(Math.PI * (1 - 2 * y))) * 180) / Math.PI];
 }
 
-/** How many meters one unit is at this height of the map. @param {number} y */
+/** Returns the meters per unit at this y. @param {number} y */
 export const metersPerUnit = (y) => EQUATOR_M / Math.cosh(Math.PI * (1 - 2 * y));
 
 /** @param {Point} a @param {Point} b */
 const distance = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
 
 /**
- * The place on a line that is nearest to a point.
+ * Returns the point of a line that is nearest to a point.
  * @param {Line} line @param {Point} point
  * @returns {{segment: number, share: number, point: Point, off: number}}
  */
@@ -60,7 +60,7 @@ function nearestOn(line, point) {
   return best;
 }
 
-/** The way along one line, or null when the two points do not lie on it. @param {Line} line @param {Point} from @param {Point} to */
+/** Returns the path along a line, or null if the points do not lie on it. @param {Line} line @param {Point} from @param {Point} to */
 function alongLine(line, from, to) {
   const limit = OFF_LINE_M_MAX / metersPerUnit(from.y);
   const start = nearestOn(line, from);
@@ -79,10 +79,10 @@ function measure(points) {
 }
 
 /**
- * The way from where a vehicle is shown to where it is reported.
+ * Returns the path from a vehicle's shown position to its reported one.
  * @param {Point} from @param {Point} to
  * @param {Line[]} lines  the lines of its route
- * @param {number} now @param {number} interval  milliseconds until its next report is due
+ * @param {number} now @param {number} interval  milliseconds until the next report is due
  * @returns {Path}
  */
 export function glide(from, to, lines, now, interval) {
@@ -102,11 +102,11 @@ export function glide(from, to, lines, now, interval) {
   return { points, along: measure(points), start: now, end: now + duration };
 }
 
-/** A path that stays where it is. @param {Point} at @param {number} now @returns {Path} */
+/** Returns a path that stays in one place. @param {Point} at @param {number} now @returns {Path} */
 export const rest = (at, now) => ({ points: [at], along: [0], start: now, end: now });
 
 /**
- * Where a path is at a time, and which way it points there (radians clockwise from north; null at rest).
+ * Returns the position and heading on a path at a time (radians clockwise from north; null at rest).
  * @param {Path} path @param {number} now @returns {Point & {heading: number|null}}
  */
 export function positionAt({ points, along, start, end }, now) {
@@ -124,7 +124,7 @@ export function positionAt({ points, along, start, end }, now) {
   return { x: a.x + (b.x - a.x) * within, y: a.y + (b.y - a.y) * within, heading };
 }
 
-/** The time between reports, learnt slowly from those seen. @param {number|null} known @param {number} seen */
+/** Returns the smoothed time between reports. @param {number|null} known @param {number} seen */
 export function learnInterval(known, seen) {
   const bounded = Math.min(Math.max(seen, GLIDE_MS_MIN), GLIDE_MS_MAX);
   return known === null ? bounded : known + (bounded - known) * 0.3;

@@ -1,6 +1,6 @@
 /**
- * The networks on the map: which are in view and drawn, which of them are in trouble, how many
- * vehicles each has, and jumping from one to another.
+ * The networks on the map: tracks which are in view, drawn or in trouble, counts their vehicles, and
+ * jumps from one to another.
  */
 import { element } from "../plain/dom.js";
 import { isUnreliable } from "../plain/states.js";
@@ -12,9 +12,9 @@ import { REGION_ZOOM_MAX, boundsOfMost, chooseRegion, currentRegion, lastVisited
 import { fold } from "./route_query.js";
 import { STANDSTILL, liveWords, showTrouble, troubleIn } from "./trouble.js";
 
-/** How often the numbers of networks that are not followed as a whole are read, in milliseconds. */
+/** Interval at which the counts of networks are fetched, in milliseconds. */
 const COUNTS_MS = 30_000;
-/** From this zoom on the network in the middle of the map counts as visited. */
+/** Minimum zoom at which the network in the middle of the map counts as visited. */
 const VISITED_ZOOM_MIN = 7;
 
 /**
@@ -22,7 +22,7 @@ const VISITED_ZOOM_MIN = 7;
  * @typedef {import("./main.js").Network} Network
  */
 
-/** The links of the panel. @returns {HTMLElement[]} */
+/** Returns the panel's links to networks. @returns {HTMLElement[]} */
 const links = () => [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".panel [data-region]"))];
 
 /** @param {Region} region */
@@ -31,7 +31,7 @@ function showCount({ id, vehicles, stations }) {
   if (shown) shown.textContent = vehicles + stations > 0 ? numberWords(vehicles || stations) : "";
 }
 
-/** Shows the panel's recordings of the networks in view, and of those whose place is not known. @param {Region[]} regions @param {Region[]} visible */
+/** Shows the panel's recordings of networks in view, or of networks without a known place. @param {Region[]} regions @param {Region[]} visible */
 function showRecordings(regions, visible) {
   const list = /** @type {HTMLElement|null} */ (document.querySelector(".panel .recordings"));
   if (!list) return;
@@ -53,11 +53,11 @@ export class NetworkViews {
   #bubbles = null;
   /** @type {(jump: () => void) => void} */
   #jumping = (jump) => jump();
-  /** The network that the reader chose, or that the address or the last visit named. @type {string|null} */
+  /** The network that the reader chose, or the one in the address, or the last visited one. @type {string|null} */
   #chosen = null;
-  /** Networks whose lines and stops are on the map: those that were in view. @type {Set<string>} */
+  /** Networks whose lines and stops are on the map: all that have been in view. @type {Set<string>} */
   #drawn = new Set();
-  /** @type {Map<string, import("./trouble.js").State>} the state of each feed that was received */
+  /** @type {Map<string, import("./trouble.js").State>} the received states by feed */
   #states = new Map();
 
   /** @param {Region[]} regions in the server's order @param {Network[]} networks @param {string[]} systems of GBFS */
@@ -75,7 +75,7 @@ export class NetworkViews {
     map.on("zoom", () => this.#bubbles?.show());
   }
 
-  /** @param {import("./regions.js").Bounds} bounds @param {Region|null} chosen the network that they are of */
+  /** @param {import("./regions.js").Bounds} bounds @param {Region|null} chosen the network with these bounds */
   #jumpTo(bounds, chosen) {
     if (chosen) this.#choose(chosen.id);
     this.#jumping(() => this.#camera?.fit(bounds, REGION_ZOOM_MAX));
@@ -92,14 +92,14 @@ export class NetworkViews {
     this.#jumpTo(region.frame, region);
   }
 
-  /** The networks of whose names a word, or several, begin as the question does. @param {string} question @returns {Region[]} none where there is only one, or no map */
+  /** Finds networks with the question at the start of a word of their name. @param {string} question @returns {Region[]} empty without a map, or if there is only one network */
   find(question) {
     const folded = fold(question);
     if (folded === "" || !this.#map || this.regions.length < 2) return [];
     return this.regions.filter(({ name }) => ` ${fold(name)}`.includes(` ${folded}`));
   }
 
-  /** The network of a feed. @param {string|undefined} feed */
+  /** Returns the network of a feed. @param {string|undefined} feed */
   of(feed) {
     return this.networks.find(({ id, feeds }) => feed !== undefined && (id === feed || feeds.includes(feed)));
   }
@@ -109,13 +109,13 @@ export class NetworkViews {
     return this.regions.find(({ feeds }) => feed !== undefined && feeds.includes(feed));
   }
 
-  /** The view's west, south, east and north. @returns {import("./regions.js").Bounds|null} */
+  /** Returns the view as west, south, east and north. @returns {import("./regions.js").Bounds|null} */
   viewBounds() {
     const bounds = this.#map?.getBounds();
     return bounds ? [bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()] : null;
   }
 
-  /** The networks in view. */
+  /** Returns the networks in view. */
   visible() {
     return regionsInView(this.regions, this.viewBounds());
   }
@@ -123,7 +123,7 @@ export class NetworkViews {
   /** @param {string} id */
   isDrawn = (id) => this.#drawn.has(id);
 
-  /** The real-time feeds and rental systems in view, those of networks with most vehicles first. */
+  /** Returns the real-time feeds and rental systems in view, those of networks with most vehicles first. */
   realtimeFeeds() {
     const live = [...this.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1)), ...this.systems];
     if (!this.#map) return live;
@@ -132,8 +132,8 @@ export class NetworkViews {
   }
 
   /**
-   * Where the map opens: at the place that the address names; else at the network that it names, the one visited last, the
-   * nearest where the browser may say the place, or the first.
+   * Returns the initial view: the place in the address, else the first of these networks that exists: the one in the address,
+   * the last visited one, the nearest one if the location permission is granted, or the first.
    * @param {import("./view.js").View} view @returns {Promise<Partial<import("maplibre-gl").MapOptions>>}
    */
   async startView(view) {
@@ -149,8 +149,8 @@ export class NetworkViews {
   }
 
   /**
-   * Lets the panel's links and the bubbles move the map in place of loading the page again, and keeps their numbers.
-   * @param {(jump: () => void) => void} jumping has the map jump
+   * Makes the panel's links and the bubbles move the map instead of loading the page, and updates their counts.
+   * @param {(jump: () => void) => void} jumping runs a jump of the map
    */
   listen(jumping) {
     this.#jumping = jumping;
@@ -168,7 +168,7 @@ export class NetworkViews {
     }
   }
 
-  /** The map has moved. @param {number} zoom @returns {boolean} whether more networks are drawn */
+  /** Call it after the map has moved. @param {number} zoom @returns {boolean} true if more networks are drawn */
   moved(zoom) {
     this.#bubbles?.show();
     const inView = this.visible();
@@ -186,7 +186,7 @@ export class NetworkViews {
     return added.length > 0;
   }
 
-  /** Says which networks in view are in trouble. @param {import("../plain/state.js").Store} store @param {number} now seconds */
+  /** Shows which networks in view are in trouble. @param {import("../plain/state.js").Store} store @param {number} now seconds */
   showStates(store, now) {
     const known = store.list("feed");
     for (const { feed, record } of known) this.#states.set(feed, record);
@@ -194,26 +194,26 @@ export class NetworkViews {
     showTrouble(troubleIn(known, visible), visible, (feed) => this.of(feed)?.timezone ?? "UTC", now);
   }
 
-  /** What the connection's sign says in place of "Live". */
+  /** Returns the text that the connection status shows instead of "Live", or null. */
   liveWords() {
     const visible = this.visible();
     return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible);
   }
 
-  /** How many vehicles of the networks in view report no position. */
+  /** Counts the vehicles without a position in the networks in view. */
   countUnplaced() {
     return this.visible().reduce((sum, { unplaced }) => sum + unplaced, 0);
   }
 
-  /** Whether a feed brings nothing new. @param {string} feed */
+  /** Returns true if a feed receives no new positions. @param {string} feed */
   isStandstill = (feed) => STANDSTILL.includes(this.#states.get(feed)?.state ?? "") && this.isInTrouble(feed);
 
-  /** Whether a feed's data may be out of date. @param {string} feed */
+  /** Returns true if a feed's data may be out of date. @param {string} feed */
   isInTrouble = (feed) => isUnreliable(this.#states.get(feed) ?? {});
 
-  /** Reads the numbers of all networks: at the zoom of a city no feed is followed as a whole. */
+  /** Fetches the counts of all networks, because at city zoom no whole feed is followed. */
   async #readCounts() {
-    const reply = await fetch("/map/counts").catch(() => null); // the server is away: the sign above says so
+    const reply = await fetch("/map/counts").catch(() => null); // the server is unreachable; the status shows it
     if (!reply?.ok) return;
     for (const { id, vehicles, stations, unplaced } of await reply.json()) {
       const region = this.regions.find((each) => each.id === id);
@@ -222,7 +222,7 @@ export class NetworkViews {
   }
 
   /**
-   * Counts the networks whose feeds are followed as a whole, as they are now.
+   * Updates the counts of networks whose whole feeds are followed.
    * @param {import("../plain/state.js").Store} store @param {{feed: string}[]} vehicles @param {{feed: string, kind: string}[]} rentals
    */
   count(store, vehicles, rentals) {
@@ -232,7 +232,7 @@ export class NetworkViews {
       const isOf = (/** @type {{feed: string}} */ { feed }) => feeds.includes(feed);
       const own = rentals.filter(isOf);
       region.stations = own.filter(({ kind }) => kind === "station").length;
-      // As the server counts: vehicles that may not be there any more are none.
+      // Like the server's counts, these exclude vehicles whose positions may be out of date.
       region.vehicles = vehicles.filter((vehicle) => isOf(vehicle) && !this.isInTrouble(vehicle.feed)).length + own.length - region.stations;
       showCount(region);
     }

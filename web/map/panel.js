@@ -1,4 +1,4 @@
-/** The panel on a small screen: its networks, filters and notices can be hidden, so that more of the map is seen. */
+/** The panel on a small screen: a button hides its networks, filters and notices to show more of the map. */
 import { byId } from "../plain/dom.js";
 
 export function listenToPanel() {

@@ -1,6 +1,6 @@
 /**
- * The networks that the map can jump to: at which one it opens, which are in view, and which are
- * drawn as a bubble with their number because they are too small on the screen.
+ * The networks that the map can jump to: selects the initial one, those in view, and those that are
+ * so small on the screen that a bubble with their count represents them.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
  * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, stations: number, unplaced: number, recording: boolean}} Region
@@ -10,13 +10,13 @@
 import { numberWords } from "../plain/words.js";
 import { project, unproject } from "./motion.js";
 
-/** How near the map goes to a network. */
+/** Maximum zoom for showing a network. */
 export const REGION_ZOOM_MAX = 13;
-/** A network that is smaller than this on the screen, in pixels, is a bubble. */
+/** A network smaller than this on the screen, in pixels, is shown as a bubble. */
 const DRAWN_PX_MIN = 72;
-/** What a bubble takes on the screen, in pixels, as in the style sheet. Letters and figures are taken for wider than most are. */
+/** Dimensions of a bubble in pixels, as in the style sheet. Widths of letters and figures are upper estimates. */
 const BUBBLE_PX = { dot: 24, figures: 44, figure: 9, padding: 24, letter: 8, labelPadding: 12, labelMax: 120, line: 17, gap: 4 };
-/** Two networks of one bubble that are nearer than this on the screen have one dot, in pixels. */
+/** Minimum distance between the dots of one bubble, in pixels; nearer networks share a dot. */
 const DOT_PX_MIN = 14;
 /** The width of the world at zoom 0, in MapLibre. */
 const WORLD_PX = 512;
@@ -25,19 +25,19 @@ const EARTH_RADIUS_M = 6_371_009;
 /** @param {number} degrees */
 const radians = (degrees) => (degrees * Math.PI) / 180;
 
-/** Meters between two places. @param {Place} a @param {Place} b */
+/** Returns the meters between two places. @param {Place} a @param {Place} b */
 export function metersBetween(a, b) {
   const half = (/** @type {number} */ angle) => Math.sin(radians(angle) / 2) ** 2;
   const share = half(b.latitude - a.latitude) + Math.cos(radians(a.latitude)) * Math.cos(radians(b.latitude)) * half(b.longitude - a.longitude);
   return 2 * EARTH_RADIUS_M * Math.asin(Math.min(Math.sqrt(share), 1));
 }
 
-/** A longitude after as many turns around the earth as bring it nearest to the middle of a box, whose east may pass 180. @param {number} longitude @param {Bounds} bounds */
+/** Shifts a longitude by multiples of 360 degrees to be nearest to the middle of a box, whose east may exceed 180. @param {number} longitude @param {Bounds} bounds */
 function turnedTo(longitude, [west, , east]) {
   return longitude + 360 * Math.round(((west + east) / 2 - longitude) / 360);
 }
 
-/** Meters from a place to the nearest point of a box; 0 inside. @param {Place} place @param {Bounds} bounds */
+/** Returns the meters from a place to the nearest point of a box; 0 inside. @param {Place} place @param {Bounds} bounds */
 function metersToBounds(place, bounds) {
   const [west, south, east, north] = bounds;
   const longitude = Math.min(Math.max(turnedTo(place.longitude, bounds), west), east);
@@ -45,12 +45,12 @@ function metersToBounds(place, bounds) {
   return metersBetween(place, { longitude, latitude });
 }
 
-/** The box around boxes. @param {Bounds[]} all @returns {Bounds} */
+/** Returns the box around boxes. @param {Bounds[]} all @returns {Bounds} */
 export const union = (all) => /** @type {Bounds} */ ([Math.min(...all.map(([west]) => west)), Math.min(...all.map(([, south]) => south)), Math.max(...all.map(([, , east]) => east)), Math.max(...all.map(([, , , north]) => north))]);
 
 /**
- * The box around as many networks as a map of the whole earth can show at once, the first of them where some are as many.
- * @param {Region[]} regions @param {number} span how many degrees of longitude it can show @returns {Bounds}
+ * Returns the box around as many networks as the map can show at once; of equally large sets, the first.
+ * @param {Region[]} regions @param {number} span degrees of longitude that the map can show @returns {Bounds}
  */
 export function boundsOfMost(regions, span) {
   const frames = regions.map(({ frame }) => frame);
@@ -64,8 +64,8 @@ export function boundsOfMost(regions, span) {
 }
 
 /**
- * The network at which the map opens: the one that the address names, else the one visited last,
- * else the nearest, else the first.
+ * Returns the network at which the map opens: the one in the address, else the last visited one, else
+ * the nearest, else the first.
  * @param {Region[]} regions
  * @param {{named?: string|null, lastVisited?: string|null, place?: Place|null}} hints
  * @returns {Region|null}
@@ -76,7 +76,7 @@ export function chooseRegion(regions, { named = null, lastVisited = null, place 
   return byId(named) ?? byId(lastVisited) ?? nearest ?? regions[0] ?? null;
 }
 
-/** The smallest network around a place. @param {Region[]} regions @param {Place} place @returns {Region|null} */
+/** Returns the smallest network around a place. @param {Region[]} regions @param {Place} place @returns {Region|null} */
 export function regionAt(regions, { longitude, latitude }) {
   const around = regions.filter(({ bounds }) => {
     const [west, south, east, north] = bounds;
@@ -88,7 +88,7 @@ export function regionAt(regions, { longitude, latitude }) {
 }
 
 /**
- * The network that the map shows: the one that was chosen while a part of it is in the middle of the map, else the smallest there.
+ * Returns the current network: the chosen one while it overlaps the middle of the map, else the smallest network there.
  * @param {Region[]} regions @param {Bounds} middle a box @param {string|null} chosen its id @returns {Region|null}
  */
 export function currentRegion(regions, middle, chosen) {
@@ -97,13 +97,13 @@ export function currentRegion(regions, middle, chosen) {
   return regions.find(isShown) ?? regionAt(regions, { longitude: (west + east) / 2, latitude: (south + north) / 2 });
 }
 
-/** Whether two boxes share a point; the first may pass 180 degrees. @param {Bounds} view @param {Bounds} bounds */
+/** Returns true if two boxes overlap; the first may exceed 180 degrees. @param {Bounds} view @param {Bounds} bounds */
 export function overlaps([west, south, east, north], bounds) {
   if (bounds[1] > north || bounds[3] < south) return false;
   return [-360, 0, 360].some((turn) => bounds[0] + turn <= east && bounds[2] + turn >= west);
 }
 
-/** The networks in a view, in their order. @param {Region[]} regions @param {Bounds|null} view all where there is none */
+/** Returns the networks in a view, in their order. @param {Region[]} regions @param {Bounds|null} view null selects all */
 export const regionsInView = (regions, view) => (view ? regions.filter(({ bounds }) => overlaps(view, bounds)) : regions);
 
 /** @param {Bounds} bounds @param {number} zoom */
@@ -113,16 +113,16 @@ function boxOnScreen([west, south, east, north], zoom) {
   return { x: ((topLeft.x + bottomRight.x) / 2) * world, y: ((topLeft.y + bottomRight.y) / 2) * world, size: Math.max(bottomRight.x - topLeft.x, bottomRight.y - topLeft.y) * world };
 }
 
-/** What a bubble says. @param {Region[]} regions */
+/** Returns the label of a bubble. @param {Region[]} regions */
 export const bubbleName = (regions) => (regions.length === 1 ? regions[0].name : `${regions.length} networks`);
 
-/** The figure in a bubble: vehicles, else stations; 0 where there is none. @param {Region[]} regions */
+/** Returns the count of a bubble: vehicles, else stations; 0 if there are none. @param {Region[]} regions */
 export function bubbleCount(regions) {
   const sum = (/** @type {"vehicles"|"stations"} */ what) => regions.reduce((all, region) => all + region[what], 0);
   return sum("vehicles") || sum("stations");
 }
 
-/** How far a bubble reaches from its place to the sides, up, and down below its label, in pixels. @param {Region[]} regions */
+/** Returns the extents of a bubble from its place: to each side, up, and down including its label, in pixels. @param {Region[]} regions */
 export function bubbleExtents(regions) {
   const count = bubbleCount(regions);
   const sign = count > 0 ? Math.max(BUBBLE_PX.figures, numberWords(count).length * BUBBLE_PX.figure + BUBBLE_PX.padding) : BUBBLE_PX.dot;
@@ -134,7 +134,7 @@ export function bubbleExtents(regions) {
 
 /** @typedef {{x: number, y: number, regions: Region[]}} Group */
 
-/** Whether the bubbles of two groups would cover each other; the world goes on at its edges. @param {Group} a @param {Group} b @param {number} world its width */
+/** Returns true if the bubbles of two groups overlap; the world wraps around at its edges. @param {Group} a @param {Group} b @param {number} world its width */
 function collide(a, b, world) {
   const [sizeA, sizeB] = [bubbleExtents(a.regions), bubbleExtents(b.regions)];
   const aside = Math.abs(a.x - b.x) % world;
@@ -143,9 +143,9 @@ function collide(a, b, world) {
 }
 
 /**
- * The networks that are too small to be drawn at a zoom, in groups whose bubbles do not cover each other. A group lies where its first
- * network lies, and has a dot for each other one that is not in the same place. From the zoom on to which the map goes for a network
- * there are none: one of a single stop is small at every zoom, and would cover it.
+ * Groups the networks that are too small to be drawn at a zoom, so that their bubbles do not overlap. A group's bubble is at the
+ * place of its first network, with dots at the places of its other networks. From `REGION_ZOOM_MAX` on there are no bubbles: a
+ * network of a single stop is small at every zoom, and a bubble would cover it.
  * @param {Region[]} regions @param {number} zoom
  * @returns {Cluster[]}
  */
@@ -158,7 +158,7 @@ export function clusterRegions(regions, zoom) {
   const add = (/** @type {Group} */ group) => {
     const at = groups.findIndex((other) => collide(other, group, world));
     if (at < 0) return void groups.push(group);
-    // A group's label is another than those of its networks, and may cover a third bubble.
+    // The merged group has a new label, which may overlap a third bubble.
     const [{ x, y, regions: known }] = groups.splice(at, 1);
     add({ x, y, regions: [...known, ...group.regions] });
   };
@@ -170,7 +170,7 @@ export function clusterRegions(regions, zoom) {
   return groups.map((group) => ({ regions: group.regions, center: onEarth(group), bounds: union(group.regions.map(({ frame }) => frame)), dots: dotsOf(group, place).map(({ id, x, y }) => ({ id, center: onEarth({ x, y }) })) }));
 }
 
-/** The networks of a group that lie elsewhere than its bubble and each other. @param {Group} group @param {(region: Region) => {x: number, y: number}} place */
+/** Returns the dots of a group: one for each network away from the bubble and from the other dots. @param {Group} group @param {(region: Region) => {x: number, y: number}} place */
 function dotsOf({ x, y, regions }, place) {
   /** @type {{id: string, x: number, y: number}[]} */
   const dots = [{ id: "", x, y }];
@@ -181,10 +181,10 @@ function dotsOf({ x, y, regions }, place) {
   return dots.slice(1);
 }
 
-/** Where the last visited network is kept between visits. */
+/** Key of the last visited network in local storage. */
 const STORAGE_KEY = "lineside.map.network";
 
-/** @returns {string|null} the id of the network visited last; none where the browser keeps nothing */
+/** @returns {string|null} the id of the last visited network; null without storage */
 export function lastVisited() {
   try {
     return localStorage.getItem(STORAGE_KEY);
@@ -198,6 +198,6 @@ export function rememberVisited(id) {
   try {
     localStorage.setItem(STORAGE_KEY, id);
   } catch {
-    // Without storage the map opens at the nearest or the largest network.
+    // Without storage the map opens at the nearest or the first network.
   }
 }

@@ -1,9 +1,9 @@
-/** Stations and free vehicles of GBFS systems in words: their cards, and their rows in the list. */
+/** Texts and cards of the stations and free vehicles of GBFS systems. */
 import { element } from "../plain/dom.js";
 import { ageWords, numberWords, seconds } from "../plain/words.js";
 import { head } from "./detail.js";
 
-/** What a form factor of GBFS is called, one and several. */
+/** Names of the form factors of GBFS, singular and plural. */
 const FORMS = new Map([
   ["bicycle", ["bike", "bikes"]],
   ["cargo_bicycle", ["cargo bike", "cargo bikes"]],
@@ -15,26 +15,26 @@ const FORMS = new Map([
 ]);
 const ANY_FORM = ["vehicle", "vehicles"];
 
-/** @typedef {Map<string, any>} Types  what a system says of its vehicle types, by their ids */
+/** @typedef {Map<string, any>} Types  a system's vehicle types by id */
 
-/** After how many milliseconds types are asked for again that did not come. */
+/** Pause before vehicle types are requested again after a failure, in milliseconds. */
 const AGAIN_MS = 30_000;
 
-/** What the systems say of their types, asked for each when it is first needed, until it says them. */
+/** The vehicle types of the systems. They are fetched on first use. */
 export class VehicleTypes {
-  /** @param {() => void} learnt called when more is known */
+  /** @param {() => void} learnt called when types have arrived, or may be requested again */
   constructor(learnt) {
     this.learnt = learnt;
     /** @type {Map<string, Types>} */
     this.known = new Map();
   }
 
-  /** @param {string} feed @returns {Types} empty until they are known, and where a system says none */
+  /** @param {string} feed @returns {Types} empty until they have arrived, and if the system has none */
   of(feed) {
     const known = this.known.get(feed);
     if (known) return known;
     this.known.set(feed, new Map());
-    // Until they are known a type goes by its id.
+    // Until then a type is shown by its id.
     this.#ask(feed).catch(() => this.#askLater(feed));
     return new Map();
   }
@@ -43,7 +43,7 @@ export class VehicleTypes {
   #askLater(feed) {
     setTimeout(() => {
       this.known.delete(feed);
-      // Who still needs them asks.
+      // The page is redrawn, which requests the types if they are still needed.
       this.learnt();
     }, AGAIN_MS);
   }
@@ -63,14 +63,14 @@ export class VehicleTypes {
   }
 }
 
-/** A text in the page's language, else in the first that there is. @param {any} texts @returns {string|null} */
+/** Returns a localized text in the page's language, else in its first language. @param {any} texts @returns {string|null} */
 function textOf(texts) {
   if (!Array.isArray(texts)) return typeof texts === "string" ? texts : null;
   const best = texts.find(({ language }) => /^en\b/i.test(language ?? "")) ?? texts[0];
   return best?.text || null;
 }
 
-/** How many can be rented at a station; null where it is not said. @param {any} record @returns {number|null} */
+/** Returns the number of vehicles that can be rented at a station; null if unknown. @param {any} record @returns {number|null} */
 export const vehiclesAt = (record) => record.num_vehicles_available ?? null;
 
 /** @param {any} record */
@@ -79,7 +79,7 @@ export const isTakingOut = (record) => record.is_renting !== false && record.is_
 /** @param {import("./bikes.js").Rental} station */
 export const stationName = ({ record, id }) => textOf(record.name) ?? `Station ${id}`;
 
-/** One form where all types are of it, else what fits any. @param {Types} types @param {string[]} ids */
+/** Returns the common form of these types, or a generic one. @param {Types} types @param {string[]} ids */
 function formOf(types, ids) {
   const asked = ids.length > 0 ? ids : [...types.keys()];
   const forms = new Set(asked.map((id) => types.get(id)?.form_factor));
@@ -87,10 +87,10 @@ function formOf(types, ids) {
   return (forms.size === 1 && FORMS.get(form)) || ANY_FORM;
 }
 
-/** @param {number} n @param {string[]} form one and several */
+/** @param {number} n @param {string[]} form singular and plural */
 const count = (n, [one, several]) => `${numberWords(n)} ${n === 1 ? one : several}`;
 
-/** "7 bikes, 3 docks". @param {any} record @param {Types} types */
+/** Returns a text such as "7 bikes, 3 docks". @param {any} record @param {Types} types */
 export function stationWords(record, types) {
   const vehicles = vehiclesAt(record);
   const kinds = /** @type {any[]} */ (record.vehicle_types_available ?? []);
@@ -112,7 +112,7 @@ export function serviceWords(record) {
   return { words: "Open: you can rent and return here", tone: "on-time" };
 }
 
-/** What stands there of each type, where there are several. @param {any} record @param {Types} types @returns {Node|null} */
+/** Returns the counts by type, if there are several types. @param {any} record @param {Types} types @returns {Node|null} */
 function kindsList(record, types) {
   const kinds = (record.vehicle_types_available ?? []).filter((/** @type {any} */ each) => each.count > 0);
   if (kinds.length === 0 || (types.size < 2 && kinds.length < 2)) return null;
@@ -140,7 +140,7 @@ export function freeWords(record) {
   return { words: "Free to rent", tone: "on-time" };
 }
 
-/** How far it gets with what is in it; empty where that is not told. @param {any} record */
+/** Returns a vehicle's range or charge in words; empty if unknown. @param {any} record */
 export function rangeWords({ current_range_meters: meters, current_fuel_percent: share }) {
   const far = meters >= 1_000 ? `${numberWords(Math.floor(meters / 1_000))} km` : `${meters} m`;
   const words = [Number.isFinite(meters) ? `${far} of range` : null, Number.isFinite(share) ? `${Math.round(share * 100)} % charged` : null];
@@ -153,7 +153,7 @@ export function reportedWords(record, now) {
   return at === null ? "" : ageWords(Math.max(now - at, 0));
 }
 
-/** The colour of stations and free vehicles on the map. */
+/** Returns a dot in the colour of stations and free vehicles on the map. */
 export const rentalSign = () => element("span.rental-sign", { "aria-hidden": "true" });
 
 /** @param {any} record @param {import("./detail.js").Surroundings} around */
@@ -180,7 +180,7 @@ export function stationCard(station, types, around) {
 }
 
 /**
- * @param {import("./bikes.js").Rental} vehicle @param {boolean} isThere whether it still stands where it stood
+ * @param {import("./bikes.js").Rental} vehicle @param {boolean} isThere false if the vehicle is gone
  * @param {Types} types @param {import("./detail.js").Surroundings} around
  * @returns {Node[]}
  */

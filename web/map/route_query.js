@@ -1,10 +1,10 @@
-/** Routes as riders ask for them: "1", "line 1", "tram 1", "T1"; as crates/lineside-ingest/src/search/routes.rs ranks them. */
+/** Ranks routes for questions such as "1", "line 1", "tram 1" or "T1", as crates/lineside-ingest/src/search/routes.rs does. */
 import { modeOf } from "./view.js";
 
-/** Words that stand before a line's name and say nothing. */
+/** Words in front of a line's name that carry no information. */
 const LINE_WORDS = new Set(["line", "route", "linie", "ligne", "linje", "linea"]);
 
-/** The mode that a folded word names, as in crates/lineside-ingest/src/route_mode.rs. */
+/** Modes by folded word, as in crates/lineside-ingest/src/route_mode.rs. */
 const MODE_WORDS = new Map(
   Object.entries({
     tram: ["tram", "trams", "tramway", "streetcar", "strassenbahn", "trikk"],
@@ -16,19 +16,19 @@ const MODE_WORDS = new Map(
   }).flatMap(([mode, words]) => words.map((word) => [word, mode])),
 );
 
-/** The mode that a letter before a line's number stands for, as in T1. */
+/** Modes by the letter before a line's number, as in T1. */
 const MODE_LETTERS = new Map(Object.entries({ t: "tram", m: "metro", u: "metro", s: "rail", r: "rail", b: "bus", f: "ferry" }));
 
-/** Letters that no decomposition takes apart, as people without them type them. */
+/** Replacements of letters that Unicode does not decompose, as they are typed on other keyboards. */
 const SPELLED_OUT = new Map(Object.entries({ ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ð: "d", ł: "l", þ: "th", ı: "i" }));
 
-/** Text without case, diacritics and punctuation: its words, separated by single spaces. @param {string} text */
+/** Removes case, diacritics and punctuation; words are separated by single spaces. @param {string} text */
 export function fold(text) {
   const letters = text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/\p{M}/gu, "").replace(/['’.]/g, "");
   return [...letters].map((letter) => SPELLED_OUT.get(letter) ?? letter).join("").replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
 
-/** Folded names of routes, which each letter typed is compared with. @type {WeakMap<object, {short: string, all: string}>} */
+/** Cache of folded route names, which every keystroke is compared with. @type {WeakMap<object, {short: string, all: string}>} */
 const foldedNames = new WeakMap();
 
 /** @param {{name: string, long: string}} route */
@@ -40,20 +40,20 @@ function foldNames(route) {
   return folded;
 }
 
-/** Whether each word begins a word of the folded text. @param {string} folded @param {string[]} words */
+/** Returns true if each word is the start of a word of the folded text. @param {string} folded @param {string[]} words */
 const hasWords = (folded, words) => words.every((word) => folded.split(" ").some((other) => other.startsWith(word)));
 
 /** @param {string} word */
 const isGeneric = (word) => LINE_WORDS.has(word) || MODE_WORDS.has(word);
 
 export class RouteQuery {
-  /** All words, as written. @type {string[]} */
+  /** All words of the question. @type {string[]} */
   #words;
-  /** The words that name the line where others name its mode, or say no more than that it is one. */
+  /** The words of the line's name, without mode words and generic words. */
   #name;
   /** @type {string|undefined} */
   #mode;
-  /** A number behind a letter that stands for a mode, as in T1. @type {{mode: string, number: string}|null} */
+  /** The number and mode of a name such as T1. @type {{mode: string, number: string}|null} */
   #number = null;
 
   /** @param {string} question */
@@ -68,7 +68,7 @@ export class RouteQuery {
   }
 
   /**
-   * How well a route fits, 0 best; null if it does not.
+   * Returns the rank of a route, 0 is best; null if it does not match.
    * @param {{name: string, long: string, type: number}} route
    */
   rank(route) {
@@ -82,7 +82,7 @@ export class RouteQuery {
     return isNumber ? 1 : null;
   }
 
-  /** Whether a line's short name begins with the words that name it. @param {{name: string, long: string}} route */
+  /** Returns true if the line's short name begins with the name in the question. @param {{name: string, long: string}} route */
   isPrefixOf(route) {
     return this.#name.length > 0 && foldNames(route).short.startsWith(this.#name.join(" "));
   }

@@ -1,12 +1,12 @@
 /**
- * The routes of the networks: what the filters offer, and the lines that vehicles follow.
+ * The routes of the networks, for the filters, and the shapes that vehicles follow.
  *
  * @typedef {{feed: string, id: string, name: string, long: string, color: string|null, type: number, lines: import("./motion.js").Line[], bounds: import("./regions.js").Bounds|null}} Route
  */
 import { project } from "./motion.js";
 import { union } from "./regions.js";
 
-/** A network of more points than this is not followed along its lines: vehicles glide straight. */
+/** Maximum number of stored points; in larger networks vehicles glide straight. */
 const POINTS_MAX = 2_000_000;
 
 /** @param {any} geometry @returns {number[][][]} */
@@ -16,7 +16,7 @@ function linesOf(geometry) {
   return [];
 }
 
-/** The box around a line's points, which is known also where they are not kept. @param {number[][][]} lines @returns {import("./regions.js").Bounds|null} */
+/** Returns the box around a route's points, which is also known if the points are not stored. @param {number[][][]} lines @returns {import("./regions.js").Bounds|null} */
 function boundsOf(lines) {
   /** @type {import("./regions.js").Bounds} */
   const box = [Infinity, Infinity, -Infinity, -Infinity];
@@ -34,15 +34,15 @@ export class Routes {
   constructor(networks) {
     /** @type {Map<string, Route>} */
     this.all = new Map();
-    /** @type {Map<string, string>} network of each feed */
+    /** @type {Map<string, string>} networks by feed */
     this.networkOf = new Map(networks.flatMap(({ id, feeds }) => [id, ...feeds].map((feed) => [feed, id])));
     this.networks = networks;
     this.points = 0;
   }
 
   /**
-   * Loads every network's routes, one after the other, and tells after each.
-   * @param {() => void} loaded @param {(id: string) => boolean} isFirst  whether a network is loaded before the others
+   * Loads the routes of the networks one after the other.
+   * @param {() => void} loaded called after each network @param {(id: string) => boolean} isFirst  true for networks to load before the others
    */
   async load(loaded, isFirst) {
     const order = [...this.networks].sort((a, b) => Number(isFirst(b.id)) - Number(isFirst(a.id)));
@@ -76,18 +76,18 @@ export class Routes {
     this.all.set(key, route);
   }
 
-  /** The lines of the route that a real-time feed names. @param {string} feed @param {string} routeId */
+  /** Returns the shapes of a route by a real-time feed's id. @param {string} feed @param {string} routeId */
   linesOf(feed, routeId) {
     return this.all.get(`${this.networkOf.get(feed)}:${routeId}`)?.lines ?? [];
   }
 
-  /** The color of a line by its name. @param {string} network @param {string} name */
+  /** Returns the color of a line by its name. @param {string} network @param {string} name */
   colorOf(network, name) {
     for (const route of this.all.values()) if (route.feed === network && route.name === name) return route.color;
     return null;
   }
 
-  /** By mode and name, numbers in their order. @returns {Route[]} */
+  /** Returns the routes sorted by mode and name, with numbers in numeric order. @returns {Route[]} */
   sorted() {
     const order = new Intl.Collator("en", { numeric: true });
     return [...this.all.values()].sort((a, b) => order.compare(a.name, b.name));

@@ -1,13 +1,13 @@
 /**
- * The search box of the map: stops by name from the server, routes by name from what is loaded, and,
- * with nothing typed, the nearest stops. Operated as the ARIA combobox pattern says: arrows move,
- * Enter picks, Escape closes.
+ * The search box of the map: finds stops on the server and routes among the loaded ones. An empty box
+ * lists the nearest stops. It follows the ARIA combobox pattern: arrows move, Enter picks, Escape
+ * closes.
  */
 import { badge } from "../plain/badge.js";
 import { element } from "../plain/dom.js";
 import { shownLines } from "./find.js";
 
-/** Letters typed within this time become one question. */
+/** Delay after the last keystroke before the search starts, in milliseconds. */
 const PAUSE_MS = 180;
 const STOPS_MAX = 8;
 const ROUTES_MAX = 4;
@@ -18,31 +18,31 @@ const NETWORKS_MAX = 3;
  * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, note: string, lines: string[], detail: string}} FoundStop
  * @typedef {object} Options
  * @property {HTMLInputElement} input @property {HTMLElement} results
- * @property {HTMLElement} from  says what distances are measured from
+ * @property {HTMLElement} from  shows from where distances are measured
  * @property {(question: string) => Promise<{stops: FoundStop[], from: string|null}>} findStops
- * @property {(feed: string, name: string) => string|null} colorOf  a line's color
+ * @property {(feed: string, name: string) => string|null} colorOf  returns a line's color
  * @property {(question: string) => {byName: import("./routes.js").Route[], byDescription: import("./routes.js").Route[]}} findRoutes
  * @property {(question: string) => import("./regions.js").Region[]} findNetworks
  * @property {(region: import("./regions.js").Region) => void} pickNetwork
- * @property {() => import("../plain/favourites.js").Favourite[]} favourites  what an empty box offers first
+ * @property {() => import("../plain/favourites.js").Favourite[]} favourites  the first options of an empty box
  * @property {(favourite: import("../plain/favourites.js").Favourite) => void} pickFavourite
  * @property {(stop: FoundStop) => void} pickStop
  * @property {(route: import("./routes.js").Route) => void} pickRoute
  */
 
-/** Whether the device brings up a keyboard of its own for a text field. */
+/** Returns true if the device shows an on-screen keyboard for a text field. */
 const hasScreenKeyboard = () => matchMedia("(pointer: coarse)").matches;
 
 /** @param {Options} options */
 export function setUpSearch({ input, results, from, findStops, findRoutes, findNetworks, colorOf, favourites, pickFavourite, pickStop, pickRoute, pickNetwork }) {
   let timer = 0;
   let asked = 0;
-  /** Whether what is typed has not been answered yet. */
+  /** True while the results do not match the typed text. */
   let isStale = false;
   let active = -1;
-  /** Whether the results stay without the focus in the box, as after "Near me" on a phone. */
+  /** True if the results stay open without the focus in the box, as after "Near me" on a phone. */
   let isPinned = false;
-  /** Whether the box takes the focus only to give it back to the keyboard. */
+  /** True while the box receives the focus without opening its results. */
   let isQuiet = false;
   const options = () => /** @type {HTMLElement[]} */ ([...results.querySelectorAll('[role="option"]')]);
 
@@ -67,7 +67,7 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, findN
     all[active].scrollIntoView({ block: "nearest" });
   };
 
-  /** The card that opens remembers where the keyboard was. @param {() => void} pick */
+  /** Closes the results before `pick` opens a card, which records the focused element. @param {() => void} pick */
   const choose = (pick) => {
     close();
     if (hasScreenKeyboard()) input.blur();
@@ -92,7 +92,7 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, findN
   const networkOption = (/** @type {import("./regions.js").Region} */ region) => (/** @type {number} */ at) =>
     option(at, () => pickNetwork(region), element("span", {}, region.name), element("span.where", {}, "network"));
 
-  /** Enter picks what is marked, else the first; of what is typed, even if the answer is still on its way. */
+  /** Picks the active option, else the first, and waits for the results of the typed text. */
   const pick = async () => {
     clearTimeout(timer);
     if (isStale) await ask();
@@ -144,14 +144,14 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, findN
 
   return {
     close,
-    /** Lists the nearest stops, without a keyboard over them on a phone. */
+    /** Lists the nearest stops, without opening the on-screen keyboard. */
     showNearest() {
       input.value = "";
       isPinned = true;
       if (!hasScreenKeyboard() && document.activeElement !== input) input.focus();
       else ask();
     },
-    /** Gives the box the focus back without opening its results. */
+    /** Focuses the box without opening its results. */
     focusQuietly() {
       isQuiet = true;
       input.focus({ preventScroll: true });

@@ -1,9 +1,9 @@
 /**
- * Pictures of vehicles, each drawn once: a dot from afar, the route's badge from near.
+ * Cached images of vehicles: a dot at low zoom, the route's badge at high zoom.
  */
 import { badgeColors } from "../plain/badge.js";
 
-/** The most pictures kept; a network with more routes than that draws some of them again. */
+/** Maximum number of cached images; a network with more routes redraws some of them. */
 const SPRITES_MAX = 2_000;
 const LABEL_CHARS_MAX = 6;
 
@@ -60,7 +60,7 @@ export class Sprites {
     });
   }
 
-  /** An arrow head that points north. @param {string|null} color @param {string} ring @returns {Sprite} */
+  /** Returns an arrow head that points north. @param {string|null} color @param {string} ring @returns {Sprite} */
   arrow(color, ring) {
     return this.#keep(`arrow ${color} ${ring}`, () =>
       draw(14, 13, (context) => {

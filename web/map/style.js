@@ -1,12 +1,11 @@
 /**
- * The map's style, made whole from what is to be shown: the ground (the operator's style, the
- * operator's tiles, the server's own GeoJSON, or plain paper), the networks' lines and stops over
- * it, and what is selected on top. Changing anything means making the style again; MapLibre applies
- * the difference.
+ * The map's style: the base map (the operator's style, the operator's tiles, the server's GeoJSON,
+ * or a plain background), the networks' lines and stops above it, and the selection on top. Every
+ * change creates a new style, and MapLibre applies the difference.
  *
- * No `glyphs` are named, so that all text is drawn with the device's own fonts and no font server
- * is needed. An operator's style that names some has a font server that knows its own fonts only:
- * then all text is drawn with one of those.
+ * Without `glyphs`, all text is drawn with the device's fonts and no font server is needed. An
+ * operator's style with `glyphs` has a font server that knows only its own fonts: then all text is
+ * drawn with one of them.
  *
  * @typedef {import("maplibre-gl").StyleSpecification} Style
  * @typedef {import("maplibre-gl").LayerSpecification} Layer
@@ -15,64 +14,64 @@
  * @property {boolean} dark
  * @property {Style|null} ground       the operator's style, already loaded
  * @property {string|null} baseMap     GeoJSON of land, water and streets
- * @property {string|null} [world]     GeoJSON of the world's land, borders and large towns, where neither of these is
- * @property {string[]} [cells]        the cells of the earth to draw on it (cells.js)
+ * @property {string|null} [world]     GeoJSON of the world's land, borders and large towns, used without the two above
+ * @property {string[]} [cells]        the base map cells to draw (cells.js)
  * @property {Network[]} networks
- * @property {{url: string, name: string}[]} raw  GeoJSON feeds, drawn as they are
+ * @property {{url: string, name: string}[]} raw  GeoJSON feeds
  * @property {string[]} routeTypes     the route types to show as texts; none means all
  * @property {string[]} routes         the routes to show, as `<feed>:<route>`; none means all
  * @property {import("geojson").FeatureCollection|null} [rentals]  stations and free vehicles of GBFS systems (bikes.js)
- * @property {import("geojson").GeoJSON|null} selected  the selected trip's line or stop
+ * @property {import("geojson").GeoJSON|null} selected  the selected trip's shape, stop or rental
  */
 import { CELL_ZOOM_MIN, cellUrl } from "./cells.js";
 import { DARK, FONT, LIGHT } from "./ink.js";
 
-/** Who made what Lineside's own ground is drawn from. */
+/** Attribution of the data of Lineside's own base map. */
 const ATTRIBUTION = '<a href="https://www.openstreetmap.org/copyright">© OpenStreetMap contributors</a>, GeoNames, Natural Earth';
 
 /** The source of stations and free vehicles, and the layers on which a click finds them. */
 export const RENTALS = "rentals";
 export const RENTAL_LAYERS = ["rental-stations", "rental-vehicles"];
-/** From here on the platforms of a station have their letters or names. */
+/** Minimum zoom for the letters or names of a station's platforms. */
 const PLATFORM_NAME_ZOOM = 16;
-/** From here on a station has room for its number. */
+/** Minimum zoom at which a rental station has room for its count. */
 const RENTAL_COUNT_ZOOM = 13.2;
 
-/** Brightness (0 to 255) from which on a line is lost on light paper, and up to which on dark paper. */
+/** Brightness (0 to 255) of lines with an outline: from this on with a light background, up to this with a dark one. */
 const PALE_MIN = 190;
 const DARK_MAX = 55;
 
 /** @param {...any} stops zoom, value, … @returns {any} */
 const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
-/** From here on the map is nearer than its waters are exact: they pale, so that nobody looks for a bank. */
+/** From this zoom on the shores are not exact enough, so water fades. */
 const WATER_ZOOM_FADE = 13;
-/** How many people a town has at least to be named, by zoom. */
+/** Minimum population of a named town, by zoom. */
 const TOWN_SIZES = [0, 3_000_000, 4, 1_000_000, 5, 400_000, 6, 150_000, 7, 60_000, 8, 25_000, 9, 10_000, 10, 4_000, 11, 1_500, 12, 0];
 
 /** @param {string} kind @param {string[]} classes @returns {any} */
 const isKind = (kind, ...classes) => (classes.length ? ["all", ["==", ["get", "kind"], kind], ["in", ["get", "class"], ["literal", classes]]] : ["==", ["get", "kind"], kind]);
 
-/** The continents and the borders of countries, where no better ground is. @param {typeof LIGHT} ink @returns {Layer[]} */
+/** Returns layers of continents and borders, used without another base map. @param {typeof LIGHT} ink @returns {Layer[]} */
 function worldLayers(ink) {
   return /** @type {any} */ ([
     { id: "world-land", type: "fill", source: "world", filter: isKind("land"), maxzoom: CELL_ZOOM_MIN, paint: { "fill-color": ink.paper } },
   ]);
 }
 
-/** The water of a cell and the islands in it. @param {string} name @param {typeof LIGHT} ink @returns {Layer[]} */
+/** Returns the layers of a cell's water and islands. @param {string} name @param {typeof LIGHT} ink @returns {Layer[]} */
 function cellLayers(name, ink) {
   const source = `cell-${name}`;
   const color = (/** @type {string} */ water) => ["match", ["get", "kind"], "water", water, ink.paper];
   return /** @type {any} */ ([
     {
       id: `${source}-water`, type: "fill", source, filter: ["any", isKind("water"), isKind("land")], minzoom: CELL_ZOOM_MIN, layout: { "fill-sort-key": ["get", "order"] },
-      // Outlines are drawn over all fills: those of the sea would show at the edges of cells that are all land.
+      // Antialiasing draws outlines above all fills: outlines of the sea would show at the edges of cells without water.
       paint: { "fill-antialias": false, "fill-color": ["interpolate", ["linear"], ["zoom"], WATER_ZOOM_FADE, color(ink.sea), WATER_ZOOM_FADE + 2.5, color(ink.paper)] },
     },
   ]);
 }
 
-/** Borders and the names of countries and towns, over land and water. @param {string[]} cells @param {typeof LIGHT} ink @returns {Layer[]} */
+/** Returns layers of borders and of the names of countries and towns. @param {string[]} cells @param {typeof LIGHT} ink @returns {Layer[]} */
 function worldNames(cells, ink) {
   /** @param {string} id @param {string} source @param {any} range @returns {any} */
   const towns = (id, source, range) => ({
@@ -96,7 +95,7 @@ function worldNames(cells, ink) {
   ]);
 }
 
-/** Land, water, parks and streets. @param {typeof LIGHT} ink @returns {Layer[]} */
+/** Returns layers of land, water, parks and streets. @param {typeof LIGHT} ink @returns {Layer[]} */
 function groundLayers(ink) {
   const source = "ground";
   /** @param {string} id @param {any} filter @param {any} color @param {any} [more] @returns {Layer} */
@@ -120,7 +119,7 @@ function groundLayers(ink) {
   ];
 }
 
-/** Names on the ground, under the networks. @param {typeof LIGHT} ink @returns {Layer[]} */
+/** Returns the layers of the base map's names. @param {typeof LIGHT} ink @returns {Layer[]} */
 function groundNames(ink) {
   /** @param {string} id @param {any} filter @param {string} color @param {any} layout @param {number} minzoom @param {number} maxzoom @returns {Layer} */
   const names = (id, filter, color, layout, minzoom, maxzoom) => ({
@@ -135,21 +134,21 @@ function groundNames(ink) {
   ];
 }
 
-/** The color of a feature that carries `route_color`, with or without its `#`. @returns {any} */
+/** Returns the color of a feature from its `route_color`, with or without `#`. @returns {any} */
 const routeColor = () => [
   "let", "color", ["coalesce", ["get", "route_color"], ""],
   ["case", ["==", ["length", ["var", "color"]], 6], ["to-color", ["concat", "#", ["var", "color"]], "#5b6770"],
     ["==", ["length", ["var", "color"]], 7], ["to-color", ["var", "color"], "#5b6770"], "#5b6770"],
 ];
 
-/** A line whose color is as pale as light paper, or as dark as dark paper, has an outline in the color of text. @param {typeof LIGHT} ink @param {string} casing of other lines @returns {any} */
+/** Returns the outline color of a line: the text's color for a line as pale or as dark as the background. @param {typeof LIGHT} ink @param {string} casing the outline color of other lines @returns {any} */
 function casingColor(ink, casing) {
   const part = (/** @type {number} */ index) => ["at", index, ["to-rgba", routeColor()]];
   const brightness = ["+", ["*", 0.3, part(0)], ["*", 0.59, part(1)], ["*", 0.11, part(2)]];
   return ["case", ink === DARK ? ["<", brightness, DARK_MAX] : [">", brightness, PALE_MIN], ink.textSoft, casing];
 }
 
-/** Rail before metro before tram before everything on the road: the wider lines lie on top. @returns {any} */
+/** Matches rail, metro, tram and other rail-bound routes, which are drawn wider and on top. @returns {any} */
 const isRail = () => ["any", ["in", ["get", "route_type"], ["literal", [0, 1, 2, 5, 7, 12]]], ["all", [">=", ["get", "route_type"], 100], ["<", ["get", "route_type"], 200]], ["all", [">=", ["get", "route_type"], 400], ["<", ["get", "route_type"], 700]], ["all", [">=", ["get", "route_type"], 900], ["<", ["get", "route_type"], 1000]]];
 
 /** @param {Network} network @param {Shown} shown @returns {any} */
@@ -160,7 +159,7 @@ function routeFilter(network, { routes, routeTypes }) {
   return filter;
 }
 
-/** The lines of one network. @param {Network} network @param {Shown} shown @param {typeof LIGHT} ink @returns {Layer[]} */
+/** Returns the layers of a network's lines. @param {Network} network @param {Shown} shown @param {typeof LIGHT} ink @returns {Layer[]} */
 function lineLayers(network, shown, ink) {
   if (!network.routes) return [];
   const filter = routeFilter(network, shown);
@@ -182,7 +181,7 @@ function lineLayers(network, shown, ink) {
   ];
 }
 
-/** Whether a stop is served by one of the shown modes. @param {Shown} shown @returns {any} */
+/** Matches stops that one of the shown modes serves. @param {Shown} shown @returns {any} */
 function isServed({ routeTypes }) {
   if (routeTypes.length === 0) return true;
   const types = routeTypes.map(Number).filter(Number.isInteger);
@@ -190,7 +189,7 @@ function isServed({ routeTypes }) {
 }
 
 /**
- * The stops of one network: stations first, then, near enough, all of them with their names.
+ * Returns the layers of a network's stops: stations first, then at higher zooms all stops with their names.
  * @param {Network} network @param {Shown} shown @param {typeof LIGHT} ink @returns {Layer[]}
  */
 function stopLayers(network, shown, ink) {
@@ -227,7 +226,7 @@ function stopLayers(network, shown, ink) {
   ];
 }
 
-/** A GeoJSON feed that is no network, drawn as it is. @param {number} index @param {typeof LIGHT} ink @returns {Layer[]} */
+/** Returns the layers of a GeoJSON feed. @param {number} index @param {typeof LIGHT} ink @returns {Layer[]} */
 function rawLayers(index, ink) {
   const source = `raw-${index}`;
   const color = ink.rental;
@@ -240,7 +239,7 @@ function rawLayers(index, ink) {
 }
 
 /**
- * Stations with the number that can be rented there, hollow where there is none; free vehicles as dots.
+ * Returns the layers of rentals: stations with the number of available vehicles, hollow if there are none; free vehicles as dots.
  * @param {typeof LIGHT} ink @returns {Layer[]}
  */
 function rentalLayers(ink) {
@@ -311,7 +310,7 @@ export function makeStyle(shown) {
   return { version: 8, sources, layers: lettered, ...(glyphs ? { glyphs } : {}), ...(sprite ? { sprite } : {}) };
 }
 
-/** The first font that a style's layers name. @param {any[]} layers @returns {string[]|null} */
+/** Returns the first font in a style's layers. @param {any[]} layers @returns {string[]|null} */
 function fontOf(layers) {
   for (const { layout } of layers) {
     const font = layout?.["text-font"];
@@ -321,11 +320,11 @@ function fontOf(layers) {
   return null;
 }
 
-/** A layer of ours with another font. @param {any} layer @param {string[]} font @returns {Layer} */
+/** Returns one of our layers with another font. @param {any} layer @param {string[]} font @returns {Layer} */
 const withFont = (layer, font) => (layer.layout?.["text-font"] === FONT ? { ...layer, layout: { ...layer.layout, "text-font": font } } : layer);
 
 /**
- * The stop at a place on the screen.
+ * Returns the stop at a point on the screen.
  * @param {import("maplibre-gl").Map} map @param {Network[]} networks @param {{x: number, y: number}} point
  * @returns {import("./view.js").Ref|null}
  */

@@ -1,14 +1,14 @@
-/** Which networks in view have data that may be out of date or a timetable that has ended, in the panel. */
+/** The panel's notices about networks in view with outdated data or an ended timetable. */
 import { byId, element } from "../plain/dom.js";
 import { DELAYED, isUnreliable } from "../plain/states.js";
 import { clockOrDay, dateWords, seconds } from "../plain/words.js";
 
-/** States in order of how much they take from riders, the worst last. */
+/** States in order of severity, the worst last. */
 const GRAVITY = ["late", "stale", "empty", "paused", "failing"];
-/** States in which vehicles stand where they were and not where they are. */
+/** States in which positions are not updated. */
 export const STANDSTILL = ["stale", "failing", "paused"];
 
-/** How many networks are named; the view of a continent has dozens. */
+/** Maximum number of listed networks; a view of a continent has dozens. */
 const LINES_MAX = 4;
 
 /**
@@ -18,7 +18,7 @@ const LINES_MAX = 4;
  */
 
 /**
- * The worst live feed of each network in view: a timetable or alerts in trouble move no vehicle.
+ * Returns the live feed in the worst state of each network in view. Timetables and alerts do not affect vehicles.
  * @param {FeedState[]} states @param {Region[]} regions in view
  * @returns {(FeedState & {name: string})[]}
  */
@@ -57,7 +57,8 @@ export function showTrouble(troubled, regions, timezoneOf, now) {
 }
 
 /**
- * What the connection's sign says in place of "Live"; null while something in view is live and nothing is in trouble.
+ * Returns the text that the connection status shows instead of "Live"; null while something in view is live and nothing is in
+ * trouble.
  * @param {FeedState[]} states of all feeds @param {Region[]} regions in view
  */
 export function liveWords(states, regions) {

@@ -1,31 +1,30 @@
 /**
- * The vehicles on the map: where each one is now, and their picture on a canvas of their own above
- * the map's. Drawing there instead of in the map means that a moving vehicle costs one image, not a
- * new frame of the whole city; several thousand move at sixty frames a second.
+ * The vehicles on the map, drawn on a separate canvas above the map's. There a moving vehicle costs one
+ * image and not a new frame of the whole map, so several thousand can move at sixty frames per second.
  *
- * A vehicle glides from where it is shown to where it was last reported (motion.js). It stays a
- * moment after a cell of the map has lost it, because the cell that has it now may speak later.
+ * A vehicle glides from its shown position to the reported one (motion.js). It stays visible for a
+ * moment after leaving a cell, because the message of its new cell may arrive later.
  */
 import { keyOf } from "../plain/state.js";
 import { glide, learnInterval, metersPerUnit, positionAt, project, rest } from "./motion.js";
 import { Sprites } from "./sprites.js";
 import { modeOf } from "./view.js";
 
-/** How long a vehicle that moved out of a cell, or whose cell was left, is still shown. */
+/** Time for which a vehicle stays visible after it moved out of a cell, or its cell left the view, in milliseconds. */
 const GRACE_MS = 4_000;
-/** A position older than this says where the vehicle was, in seconds. */
+/** Age from which on a position is drawn as stale, in seconds. */
 const OLD_S = 120;
-/** What such a vehicle is drawn in, whatever its line's color. */
+/** Color of vehicles with stale positions. */
 const STALE_COLOR = "8d959c";
-/** From these zooms on a vehicle is a dot with its direction, and a badge with its route. */
+/** Minimum zooms at which a vehicle is a dot with its direction, and a badge with its route. */
 const ZOOM_ARROW = 11.8;
 const ZOOM_BADGE = 12.7;
-/** How near a click must be, in pixels. */
+/** Maximum distance of a click from a vehicle, in pixels. */
 const PICK_PX = 16;
-/** Frames: six to a pixel of movement, within these bounds per second. */
+/** Bounds of the frames per second, which aim at six frames per pixel of movement. */
 const FRAMES_MIN = 12;
 const FRAMES_MAX = 60;
-/** A fast bus or tram: what the number of frames is reckoned with. */
+/** Speed of a fast bus or tram, from which the frame rate is computed. */
 const TYPICAL_M_S = 15;
 /** The width of a tile, and of the world at zoom 0, in MapLibre. */
 const TILE_PX = 512;
@@ -33,7 +32,7 @@ const TILE_PX = 512;
 /**
  * @typedef {object} Vehicle
  * @property {string} key @property {string} feed @property {string} id
- * @property {any} record  the VehiclePosition, with what the join added under `lineside`
+ * @property {any} record  the VehiclePosition, with the fields that the server adds under `lineside`
  * @property {string} mode @property {string} label @property {string|null} color
  * @property {import("./motion.js").Path} path @property {number|null} heading
  * @property {number|null} interval @property {number} arrivedAt @property {number|null} leavesAt
@@ -46,7 +45,7 @@ function placeOf(record) {
   return valid ? project(longitude, latitude) : null;
 }
 
-/** A vehicle where no map is. @param {string} feed @param {string} id @param {any} record @returns {any} */
+/** Returns a vehicle for the list of a page without a map. @param {string} feed @param {string} id @param {any} record @returns {any} */
 export function vehicleWithoutMap(feed, id, record) {
   const join = record.lineside ?? {};
   const routeId = join.route_id ?? record.trip?.route_id ?? "";
@@ -59,8 +58,8 @@ export class Vehicles {
    * @param {object} options
    * @param {(feed: string, routeId: string) => import("./motion.js").Line[]} options.linesOf
    * @param {(vehicle: Vehicle) => boolean} options.isShown
-   * @param {(feed: string) => number} options.nowOf  the time of a feed's data, in seconds
-   * @param {{isStandstill: (feed: string) => boolean, isInTrouble: (feed: string) => boolean}} options.networks  whether a feed brings nothing new, or its data may be out of date
+   * @param {(feed: string) => number} options.nowOf  returns the time of a feed's data, in seconds
+   * @param {{isStandstill: (feed: string) => boolean, isInTrouble: (feed: string) => boolean}} options.networks  the states of feeds
    */
   constructor(map, { linesOf, isShown, nowOf, networks }) {
     this.map = map;
@@ -92,7 +91,7 @@ export class Vehicles {
     requestAnimationFrame(frame);
   }
 
-  /** Takes over what a message changed. @param {import("../plain/state.js").Applied} applied @param {import("../plain/state.js").Store} store */
+  /** Applies the changes of a message. @param {import("../plain/state.js").Applied} applied @param {import("../plain/state.js").Store} store */
   apply(applied, store) {
     const now = performance.now();
     for (const held of applied.upserts) {
@@ -106,7 +105,7 @@ export class Vehicles {
     this.dirty = true;
   }
 
-  /** The cells of these records are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
+  /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
   drop(dropped, store) {
     const now = performance.now();
     for (const held of dropped) if (held.kind === "vehicle" && !store.find(held)) this.#leave(keyOf(held), now);
@@ -143,7 +142,7 @@ export class Vehicles {
       return;
     }
     const shown = positionAt(vehicle.path, now);
-    // A little longer than the next report is expected to take, so that none waits for it.
+    // A little longer than the expected interval, so that the vehicle does not stop before the next report.
     vehicle.path = glide(shown, place, lines, now, vehicle.interval * 1.1);
   }
 
@@ -177,7 +176,7 @@ export class Vehicles {
     return false;
   }
 
-  /** How positions become pixels; the map is neither turned nor tilted. */
+  /** Returns the projection to pixels; the map is never rotated or tilted. */
   #screen() {
     const { lng, lat } = this.map.getCenter();
     const center = project(lng, lat);
@@ -221,13 +220,13 @@ export class Vehicles {
     if (canvas.dataset.stale !== String(stale)) canvas.dataset.stale = String(stale);
   }
 
-  /** Whether a vehicle is shown where it was and may not be any more; without a time of its own its feed's state says it. @param {Vehicle} vehicle */
+  /** Returns true if a vehicle's position is stale. Without a timestamp the feed's state decides. @param {Vehicle} vehicle */
   isStale({ feed, record }) {
     if (this.networks.isStandstill(feed)) return true;
     return record.timestamp ? this.nowOf(feed) - Number(record.timestamp) > OLD_S : this.networks.isInTrouble(feed);
   }
 
-  /** All positions grow old while nothing comes from the server. @param {boolean} isLost */
+  /** Greys all vehicles while the connection is lost. @param {boolean} isLost */
   showLost(isLost) {
     this.canvas.classList.toggle("is-lost", isLost);
   }
@@ -250,7 +249,7 @@ export class Vehicles {
     if (vehicle.heading !== null && zoom >= ZOOM_ARROW) {
       const arrow = sprites.arrow(color, ring);
       const half = asBadge ? edge(sprite.width - 4, sprite.height - 4, vehicle.heading) : sprite.width / 2 - 2;
-      // The arrow's foot lies under the sign, so that the two are one.
+      // The arrow's base lies below the dot or badge, so that the two look like one shape.
       const far = half + (asBadge ? 1.8 : 2.4) + (selected ? 4 : 0);
       context.save();
       context.translate(x + Math.sin(vehicle.heading) * far, y - Math.cos(vehicle.heading) * far);
@@ -262,7 +261,7 @@ export class Vehicles {
     context.globalAlpha = 1;
   }
 
-  /** The vehicle at a place on the screen. @param {{x: number, y: number}} point @returns {Vehicle|null} */
+  /** Returns the vehicle at a point on the screen. @param {{x: number, y: number}} point @returns {Vehicle|null} */
   pick(point) {
     const now = performance.now();
     const place = this.#screen();
@@ -277,7 +276,7 @@ export class Vehicles {
     return best;
   }
 
-  /** The shown vehicles inside the map's view, by route. @returns {Vehicle[]} */
+  /** Returns the shown vehicles in view, sorted by route. @returns {Vehicle[]} */
   inView() {
     const now = performance.now();
     const place = this.#screen();
@@ -290,7 +289,7 @@ export class Vehicles {
     return inside;
   }
 
-  /** Where a vehicle is shown now. @param {string} key */
+  /** Returns the current shown position of a vehicle. @param {string} key */
   whereIs(key) {
     const vehicle = this.all.get(key);
     return vehicle ? positionAt(vehicle.path, performance.now()) : null;
@@ -302,13 +301,13 @@ export class Vehicles {
     this.dirty = true;
   }
 
-  /** The filter has changed. */
+  /** Redraws after the filters or states have changed. */
   refresh() {
     this.dirty = true;
   }
 }
 
-/** From the middle of a box to its edge, in a direction. @param {number} width @param {number} height @param {number} heading */
+/** Returns the distance from the middle of a box to its edge in a direction. @param {number} width @param {number} height @param {number} heading */
 function edge(width, height, heading) {
   const across = Math.abs(Math.sin(heading)) / (width / 2);
   const up = Math.abs(Math.cos(heading)) / (height / 2);

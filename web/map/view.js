@@ -1,24 +1,24 @@
 /**
- * What the map shows, as the page's address: `?at=<lat>,<lon>,<zoom>&mode=tram,bus&route=<feed>:<route>
- * &stop=<feed>:<stop>&vehicle=<feed>:<id>&station=<feed>:<id>&show=list`, or `?network=<id>` for a network as a whole. The
- * server reads the same words (pages/map.rs).
+ * The map's view in the page's address: `?at=<lat>,<lon>,<zoom>&mode=tram,bus&route=<feed>:<route>
+ * &stop=<feed>:<stop>&vehicle=<feed>:<id>&station=<feed>:<id>&show=list`, or `?network=<id>` for a whole network. The
+ * server reads these parameters, too (pages/map.rs).
  *
  * @typedef {{feed: string, id: string}} Ref
  * @typedef {object} View
  * @property {{latitude: number, longitude: number, zoom: number}|null} at
- * @property {Set<string>} modes   none means all
- * @property {Ref[]} routes        none means all
+ * @property {Set<string>} modes   empty means all
+ * @property {Ref[]} routes        empty means all
  * @property {Ref|null} stop
  * @property {Ref|null} vehicle
  * @property {Ref|null} station of a GBFS system
- * @property {string|null} network where the map opens if no place is named
+ * @property {string|null} network the initial network if there is no `at`
  * @property {boolean} list
  */
 
-/** The most routes that one address filters by. */
+/** Maximum number of routes in an address. */
 const ROUTES_MAX = 32;
 
-/** Modes of the GTFS route types, the extended ones by their hundreds. @param {number|null|undefined} type */
+/** Returns the mode of a GTFS route type, including extended ones. @param {number|null|undefined} type */
 export function modeOf(type) {
   if (type === null || type === undefined) return "other";
   const basic = ["tram", "metro", "rail", "bus", "ferry", "tram", "gondola", "rail", undefined, undefined, undefined, "bus", "rail"];
@@ -27,7 +27,7 @@ export function modeOf(type) {
   return extended[/** @type {keyof typeof extended} */ (Math.floor(type / 100))] ?? "other";
 }
 
-/** The modes in the order in which they are offered, with their names. */
+/** The names of the modes, in display order. */
 export const MODES = new Map([
   ["rail", "Rail"],
   ["metro", "Metro"],
@@ -48,13 +48,13 @@ function parseRef(text) {
 /** @param {Ref} ref */
 export const formatRef = ({ feed, id }) => `${feed}:${id}`;
 
-/** Whether two views have the same card open. @param {View} a @param {View} b */
+/** Returns true if two views have the same card open. @param {View} a @param {View} b */
 export function hasSameSelection(a, b) {
   const words = (/** @type {View} */ { vehicle, stop, station }) => [vehicle, stop, station].map((ref) => (ref ? formatRef(ref) : "")).join("\n");
   return words(a) === words(b);
 }
 
-/** A line's page. @param {Ref} route */
+/** Returns the address of a line's page. @param {Ref} route */
 export const routeAddress = ({ feed, id }) => `/routes/${encodeURIComponent(feed)}/${encodeURIComponent(id)}`;
 
 /** @param {string|null} text @returns {View["at"]} */
@@ -81,15 +81,15 @@ export function parseView(search) {
   };
 }
 
-/** @param {View} view @returns {string} the query, with its question mark when it holds anything */
+/** @param {View} view @returns {string} the query with its question mark, or an empty string */
 export function formatView({ at, modes, routes, stop, vehicle, station, network, list }) {
   const query = new URLSearchParams();
   if (at) {
-    // Digits that one pixel needs: 2^(8 + zoom) pixels span 360 degrees.
+    // The digits for one pixel's precision: 2^(8 + zoom) pixels span 360 degrees.
     const digits = Math.min(Math.max(Math.ceil(((8 + at.zoom) * Math.LN2 - Math.log(360)) / Math.LN10), 2), 7);
     query.set("at", `${at.latitude.toFixed(digits)},${at.longitude.toFixed(digits)},${Number(at.zoom.toFixed(2))}`);
   }
-  // A place says more than the network that it lies in.
+  // A place is more specific than a network.
   if (network && !at) query.set("network", network);
   if (modes.size > 0) query.set("mode", [...MODES.keys()].filter((mode) => modes.has(mode)).join(","));
   for (const route of routes) query.append("route", formatRef(route));

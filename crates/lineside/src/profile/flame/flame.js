@@ -1,5 +1,5 @@
-// Zoom, search and keys for a flame graph that is already drawn: each frame knows where it begins, how wide
-// and how deep it is, in samples. Nothing is drawn here; what is there is moved and marked.
+// Zoom, search and keyboard navigation for a flame graph that the server has drawn. Each frame's data attributes hold
+// its start, width and depth, in samples. This script only moves and marks the frames.
 "use strict";
 (() => {
   const chart = document.getElementById("chart");
@@ -22,7 +22,7 @@
     outer.start <= inner.start && inner.start + inner.count <= outer.start + outer.count;
   const share = (count) => `${((count * 100) / (all.count || 1)).toFixed(1)} %`;
 
-  // Frames above the one zoomed to are as wide as it, those beside it are not there.
+  // The callers of the zoomed frame take the full width, and frames outside of its stack are hidden.
   function zoom(to) {
     shown = to;
     for (const frame of frames) {
@@ -45,7 +45,7 @@
     said.textContent = frame.words;
   }
 
-  // What is found within what is found counts once.
+  // A match within another match is counted once.
   function search() {
     const text = field.value.trim().toLowerCase();
     let until = 0;
