@@ -61,7 +61,7 @@ export async function archiveStyle(address, dark) {
     return /** @type {any} */ ({ version: 8, sources: { archive: { type: "raster", url, tileSize: 256 } }, layers: [background, { id: "archive", type: "raster", source: "archive" }] });
   }
   const held = (metadata.vector_layers ?? []).map((/** @type {{id: string}} */ { id }) => id);
-  if (tileType !== VECTOR || !BASEMAP_LAYERS.some((id) => held.includes(id))) throw new Error("the archive holds neither a Protomaps basemap nor pictures");
+  if (tileType !== VECTOR || !BASEMAP_LAYERS.some((id) => held.includes(id))) throw new Error("the archive contains neither a Protomaps basemap nor raster tiles");
   const drawn = layers("archive", flavor(dark), { lang: navigator.language.split("-")[0] });
   // A small archive may lack some of the basemap's layers.
   const isHeld = (/** @type {any} */ layer) => layer.type === "background" || held.includes(layer["source-layer"]);

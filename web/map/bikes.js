@@ -58,13 +58,13 @@ export class Bikes {
       if (!isRental(held) || store.find(held)) continue;
       // A rental that is missing in a full state is gone.
       if (applied.replaced || held.why !== "moved") this.#remove(keyOf(held));
-      else this.#leave(keyOf(held));
+      else this.#expire(keyOf(held));
     }
   }
 
   /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
   drop(dropped, store) {
-    for (const held of dropped) if (isRental(held) && !store.find(held)) this.#leave(keyOf(held));
+    for (const held of dropped) if (isRental(held) && !store.find(held)) this.#expire(keyOf(held));
   }
 
   /** Removes expired rentals, except for the selected one. @param {string|undefined} selected its key */
@@ -82,7 +82,7 @@ export class Bikes {
   }
 
   /** @param {string} key */
-  #leave(key) {
+  #expire(key) {
     const rental = this.all.get(key);
     if (rental) rental.leavesAt ??= performance.now() + GRACE_MS;
   }

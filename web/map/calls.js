@@ -24,12 +24,12 @@ export function liveCalls(calls, update) {
   // A delay applies to the following calls, until another delay or NO_DATA.
   let delay = number(update?.delay);
   return calls.map((call) => {
-    const said = bySequence.get(call.sequence) ?? byStop.get(call.stop_id);
+    const stopUpdate = bySequence.get(call.sequence) ?? byStop.get(call.stop_id);
     const scheduled = call.departure ?? call.arrival;
-    const skipped = cancelled || said?.schedule_relationship === "SKIPPED";
-    if (said?.schedule_relationship === "NO_DATA") delay = null;
-    else if (said && !skipped) {
-      const event = said.departure ?? said.arrival;
+    const skipped = cancelled || stopUpdate?.schedule_relationship === "SKIPPED";
+    if (stopUpdate?.schedule_relationship === "NO_DATA") delay = null;
+    else if (stopUpdate && !skipped) {
+      const event = stopUpdate.departure ?? stopUpdate.arrival;
       const time = number(event?.time);
       if (time !== null && scheduled !== null) delay = time - scheduled;
       else delay = number(event?.delay) ?? delay;

@@ -44,7 +44,7 @@ export function coveredSides() {
 export class Camera {
   #map;
   /** The place that stays in the free part while a card grows, until the reader moves the map. @type {[number, number]|null} */
-  #kept = null;
+  #pinned = null;
   /** The box that is refitted when the panel grows, and the remaining refits, until the reader moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number}|null} */
   #fitted = null;
 
@@ -53,7 +53,7 @@ export class Camera {
     this.#map = map;
     if (bounds) this.#fitted = { bounds, maxZoom, refits: REFITS_MAX };
     const letGo = (/** @type {{originalEvent?: any}} */ event) => {
-      if (event.originalEvent) this.#kept = this.#fitted = null;
+      if (event.originalEvent) this.#pinned = this.#fitted = null;
     };
     map.on("dragstart", letGo);
     map.on("zoomstart", letGo);
@@ -61,7 +61,7 @@ export class Camera {
     const observer = new ResizeObserver(() => {
       // On a phone the list begins below the panel.
       document.body.style.setProperty("--panel-height", `${boxOf(".panel-search")?.height ?? 0}px`);
-      this.#keep();
+      this.#revealPinned();
       if (this.#fitted && this.#fitted.refits > 0) {
         this.#fitted.refits -= 1;
         this.#fitAgain(false);
@@ -98,7 +98,7 @@ export class Camera {
 
   /** Restores a view of the history. @param {{longitude: number, latitude: number, zoom: number}} at */
   restore({ longitude, latitude, zoom }) {
-    this.#kept = this.#fitted = null;
+    this.#pinned = this.#fitted = null;
     this.#map.jumpTo({ center: [longitude, latitude], zoom });
   }
 
@@ -125,13 +125,13 @@ export class Camera {
     const target = { center, zoom: Math.max(this.#map.getZoom(), zoom), offset: this.#offset() };
     if (isStill()) this.#map.easeTo({ ...target, animate: false });
     else this.#map.flyTo({ ...target, speed: 2.2, maxDuration: FLIGHT_MS_MAX });
-    this.#kept = center;
+    this.#pinned = center;
     this.#fitted = null;
   }
 
   /** @param {[number, number, number, number]} bounds @param {number} [maxZoom] */
   fit(bounds, maxZoom = 14) {
-    this.#kept = null;
+    this.#pinned = null;
     this.#fitted = { bounds, maxZoom, refits: REFITS_MAX };
     this.#fitAgain(!isStill());
   }
@@ -143,20 +143,20 @@ export class Camera {
 
   /** Moves the map by the least distance that makes a place visible. @param {[number, number]} place */
   reveal(place) {
-    this.#kept = place;
+    this.#pinned = place;
     this.#fitted = null;
-    this.#keep();
+    this.#revealPinned();
   }
 
   release() {
-    this.#kept = null;
+    this.#pinned = null;
   }
 
-  #keep() {
-    const place = this.#kept;
+  #revealPinned() {
+    const place = this.#pinned;
     if (!place) return;
     if (this.#map.isMoving()) {
-      this.#map.once("moveend", () => this.#keep());
+      this.#map.once("moveend", () => this.#revealPinned());
       return;
     }
     const { top, bottom, left, right } = coveredSides();

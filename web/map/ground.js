@@ -13,7 +13,7 @@ maplibre.setWorkerUrl(workerUrl);
 maplibre.addProtocol(CELL_SCHEME, async ({ url }, { signal }) => {
   const name = cellOfUrl(url);
   const reply = await fetch(`/assets/ground-${name}-${names.tag}.gz`, { signal });
-  if (!reply.ok || !reply.body) throw new Error(`the ground of cell ${name} answers ${reply.status}`);
+  if (!reply.ok || !reply.body) throw new Error(`the server answered ${reply.status} for cell ${name} of the base map`);
   const text = new Response(reply.body.pipeThrough(new DecompressionStream("gzip")));
   return { data: decodeCell(await text.json()) };
 });
@@ -57,7 +57,7 @@ export async function loadGround({ style, pmtiles }, dark) {
 /** @param {URL} address */
 async function loadStyle(address) {
   const reply = await fetch(address);
-  if (!reply.ok) throw new Error(`the map style answers ${reply.status}`);
+  if (!reply.ok) throw new Error(`the server answered ${reply.status} for the map style`);
   const style = absolute(await reply.json(), address);
   // A style with PMTiles sources needs the protocol of archive.js.
   if (JSON.stringify(style.sources).includes('"pmtiles://')) await import("./archive.js");

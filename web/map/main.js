@@ -313,7 +313,7 @@ async function startMap() {
     isStyled = true;
     restyle();
   });
-  map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows the same as a table.");
+  map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows its vehicles as a table.");
   vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf, networks });
   if (view.vehicle) vehicles.select(keyOf({ ...view.vehicle, kind: "vehicle" }));
   map.on("moveend", () => {

@@ -22,9 +22,9 @@ const AGAIN_MS = 30_000;
 
 /** The vehicle types of the systems. They are fetched on first use. */
 export class VehicleTypes {
-  /** @param {() => void} learnt called when types have arrived, or may be requested again */
-  constructor(learnt) {
-    this.learnt = learnt;
+  /** @param {() => void} changed called when types have arrived, or may be requested again */
+  constructor(changed) {
+    this.changed = changed;
     /** @type {Map<string, Types>} */
     this.known = new Map();
   }
@@ -44,7 +44,7 @@ export class VehicleTypes {
     setTimeout(() => {
       this.known.delete(feed);
       // The page is redrawn, which requests the types if they are still needed.
-      this.learnt();
+      this.changed();
     }, AGAIN_MS);
   }
 
@@ -54,12 +54,12 @@ export class VehicleTypes {
     // GBFS: all vehicles of a system without this file are bicycles.
     if (reply.status === 404) {
       this.known.set(feed, new Map([["", { form_factor: "bicycle" }]]));
-      return this.learnt();
+      return this.changed();
     }
-    if (!reply.ok) throw new Error(`${feed}: no types, but ${reply.status}`);
+    if (!reply.ok) throw new Error(`the server answered ${reply.status} for the vehicle types of ${feed}`);
     const { data } = await reply.json();
     this.known.set(feed, new Map(data.vehicle_types.map((/** @type {any} */ type) => [type.vehicle_type_id, type])));
-    this.learnt();
+    this.changed();
   }
 }
 
@@ -103,9 +103,9 @@ export function stationWords(record, types) {
 
 /** @param {any} record @returns {{words: string, tone: string}} */
 export function serviceWords(record) {
-  if (record.is_installed === false) return { words: "Not in place", tone: "cancelled" };
+  if (record.is_installed === false) return { words: "Not installed", tone: "cancelled" };
   const [rents, returns] = [record.is_renting, record.is_returning];
-  if (rents === undefined && returns === undefined) return { words: "Opening unknown", tone: "scheduled" };
+  if (rents === undefined && returns === undefined) return { words: "Status unknown", tone: "scheduled" };
   if (rents === false && returns === false) return { words: "Closed", tone: "cancelled" };
   if (rents === false) return { words: "Returns only", tone: "late" };
   if (returns === false) return { words: "Rentals only, no returns", tone: "late" };
@@ -165,7 +165,7 @@ function reported(record, around) {
 /** @param {string} feed @param {import("./detail.js").Surroundings} around */
 const source = (feed, around) => element("p.detail-foot", {}, "Reported by ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed)));
 
-/** @param {{words: string, tone: string}} said */
+/** @param {{words: string, tone: string}} text */
 const toned = ({ words, tone }) => element(`span.tone-${tone}`, {}, words);
 
 /**

@@ -12,16 +12,16 @@ const LABEL_CHARS_MAX = 6;
 export class Sprites {
   constructor() {
     /** @type {Map<string, Sprite>} */
-    this.kept = new Map();
+    this.cache = new Map();
   }
 
   clear() {
-    this.kept.clear();
+    this.cache.clear();
   }
 
   /** @param {string|null} color @param {number} radius @param {string} ring @returns {Sprite} */
   dot(color, radius, ring) {
-    return this.#keep(`dot ${color} ${radius} ${ring}`, () => {
+    return this.#cached(`dot ${color} ${radius} ${ring}`, () => {
       const size = radius * 2 + 4;
       return draw(size, size, (context) => {
         context.beginPath();
@@ -37,7 +37,7 @@ export class Sprites {
 
   /** @param {string} label @param {string|null} color @param {string} ring @returns {Sprite} */
   badge(label, color, ring) {
-    return this.#keep(`badge ${label} ${color} ${ring}`, () => {
+    return this.#cached(`badge ${label} ${color} ${ring}`, () => {
       const text = label.length > LABEL_CHARS_MAX ? `${label.slice(0, LABEL_CHARS_MAX - 1)}…` : label;
       const { background, text: ink } = badgeColors(color);
       const font = `700 11.5px ${getComputedStyle(document.body).fontFamily}`;
@@ -62,7 +62,7 @@ export class Sprites {
 
   /** Returns an arrow head that points north. @param {string|null} color @param {string} ring @returns {Sprite} */
   arrow(color, ring) {
-    return this.#keep(`arrow ${color} ${ring}`, () =>
+    return this.#cached(`arrow ${color} ${ring}`, () =>
       draw(14, 13, (context) => {
         context.beginPath();
         context.moveTo(7, 1.5);
@@ -80,12 +80,12 @@ export class Sprites {
   }
 
   /** @param {string} key @param {() => Sprite} make @returns {Sprite} */
-  #keep(key, make) {
-    let sprite = this.kept.get(key);
+  #cached(key, make) {
+    let sprite = this.cache.get(key);
     if (!sprite) {
-      if (this.kept.size >= SPRITES_MAX) this.kept.clear();
+      if (this.cache.size >= SPRITES_MAX) this.cache.clear();
       sprite = make();
-      this.kept.set(key, sprite);
+      this.cache.set(key, sprite);
     }
     return sprite;
   }

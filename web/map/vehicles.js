@@ -100,7 +100,7 @@ export class Vehicles {
     for (const held of applied.removes) {
       if (held.kind !== "vehicle" || store.find(held)) continue;
       if (/** @type {any} */ (held).why === "gone") this.#remove(keyOf(held));
-      else this.#leave(keyOf(held), now);
+      else this.#expire(keyOf(held), now);
     }
     this.dirty = true;
   }
@@ -108,7 +108,7 @@ export class Vehicles {
   /** Lets these records expire, because their cells are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
   drop(dropped, store) {
     const now = performance.now();
-    for (const held of dropped) if (held.kind === "vehicle" && !store.find(held)) this.#leave(keyOf(held), now);
+    for (const held of dropped) if (held.kind === "vehicle" && !store.find(held)) this.#expire(keyOf(held), now);
   }
 
   /** @param {import("../plain/state.js").Held} held @param {number} now */
@@ -147,7 +147,7 @@ export class Vehicles {
   }
 
   /** @param {string} key @param {number} now */
-  #leave(key, now) {
+  #expire(key, now) {
     const vehicle = this.all.get(key);
     if (vehicle) vehicle.leavesAt ??= now + GRACE_MS;
   }

@@ -156,7 +156,7 @@ export class Events {
     if (!wasOpen) this.refusals = wasSocket ? this.refusals + 1 : 0;
     // A proxy may have blocked the first WebSocket: then server-sent events are tried at once.
     const isFirst = wasSocket && !wasOpen && !this.socketWorked && this.failures === 0;
-    this.#later(isFirst ? 0 : Math.min(RETRY_MS * 2 ** this.failures, RETRY_MS_MAX));
+    this.#retryAfter(isFirst ? 0 : Math.min(RETRY_MS * 2 ** this.failures, RETRY_MS_MAX));
     this.failures += 1;
   }
 
@@ -168,7 +168,7 @@ export class Events {
   }
 
   /** @param {number} pause */
-  #later(pause) {
+  #retryAfter(pause) {
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.#open(), pause * (0.5 + Math.random() / 2));
   }
@@ -182,6 +182,6 @@ export class Events {
   /** Retries soon after the network is back, with jitter so that not all clients come at once. */
   #online() {
     if (this.retry === null || this.link) return;
-    this.#later(RETRY_MS);
+    this.#retryAfter(RETRY_MS);
   }
 }

@@ -105,14 +105,14 @@ function keepInAddress() {
   const url = new URL(location.href);
   const open = [...opened].at(-1);
   const isUsual = sort.column === TROUBLE_FIRST.column && sort.isDown === TROUBLE_FIRST.isDown;
-  const said = {
+  const values = {
     q: search.value.trim(),
     state: stateFilter.value,
     sort: isUsual ? "" : `${sort.isDown ? "-" : ""}${sort.column}`,
     page: pageNumber > 1 ? String(pageNumber) : "",
     open: open ?? "",
   };
-  for (const [name, value] of Object.entries(said)) {
+  for (const [name, value] of Object.entries(values)) {
     if (value) url.searchParams.set(name, value);
     else url.searchParams.delete(name);
   }
@@ -302,7 +302,7 @@ function makeAct(form, id, act) {
 }
 
 /** @param {string} words */
-const say = (words) => (byId("said").textContent = words);
+const showResult = (words) => (byId("said").textContent = words);
 
 /** Carries out an action and shows its result. The feed's new state arrives over the channel. @param {string} id @param {string} act */
 async function carryOut(id, act) {
@@ -312,10 +312,10 @@ async function carryOut(id, act) {
   try {
     const reply = await fetch(`/api/v1/admin/feeds/${encodeURIComponent(id)}/${act}`, { method: "POST" });
     if (reply.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
-    else if (reply.ok) say(page.done[act].replace("{}", id));
-    else say(`${id}: ${(await reply.json()).detail}`);
+    else if (reply.ok) showResult(page.done[act].replace("{}", id));
+    else showResult(`${id}: ${(await reply.json()).detail}`);
   } catch {
-    say(`${id}: the server did not answer.`);
+    showResult(`${id}: the server did not answer.`);
   } finally {
     pending.delete(name);
   }
@@ -323,7 +323,7 @@ async function carryOut(id, act) {
 
 /** Shows that a profile is being recorded. @param {HTMLFormElement} form */
 function showRecording(form) {
-  say(`Recording for ${new FormData(form).get("seconds")} s. The flame graph opens when it is done.`);
+  showResult(`Recording for ${new FormData(form).get("seconds")} s. The flame graph opens when it is done.`);
 }
 
 /* ---- the node --------------------------------------------------------------------------------- */

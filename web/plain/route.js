@@ -54,10 +54,10 @@ function vehicle({ id, feed, record }) {
 /** Returns the list at a vehicle's next stop. @param {any} record */
 function place(record) {
   const next = record.lineside?.next_stop_id;
-  const said = record.lineside?.direction_id ?? record.trip?.direction_id;
+  const directionId = record.lineside?.direction_id ?? record.trip?.direction_id;
   const goes = record.lineside?.headsign;
   const has = directions.filter(({ places }) => places.has(next));
-  const going = has.filter(({ id }) => typeof said === "number" && id === said);
+  const going = has.filter(({ id }) => typeof directionId === "number" && id === directionId);
   const fitting = going.length > 0 ? going : has;
   const direction = fitting.find(({ headsigns }) => headsigns.has(goes)) ?? fitting[0];
   return direction?.places.get(next) ?? lists[lists.length - 1];

@@ -44,13 +44,13 @@ export class Socket {
     this.pingMs = 0;
     this.lastCommand = 0;
     /** @type {Map<number, string>} requested channels by the command's number */
-    this.asked = new Map();
+    this.requests = new Map();
     /** @type {Map<string, string>} epochs of the subscribed channels */
     this.epochs = new Map();
     /** @type {any} the timer of `OPEN_MS_MAX` */
     this.timer = null;
     /** @type {Map<string, any>} retry timers by channel */
-    this.again = new Map();
+    this.retries = new Map();
   }
 
   /** @param {string[]} channels */
@@ -80,11 +80,11 @@ export class Socket {
     this.socket = null;
     this.isOpen = false;
     this.lastCommand = 0;
-    this.asked.clear();
+    this.requests.clear();
     this.epochs.clear();
     clearTimeout(this.timer);
-    for (const timer of this.again.values()) clearTimeout(timer);
-    this.again.clear();
+    for (const timer of this.retries.values()) clearTimeout(timer);
+    this.retries.clear();
     socket?.close();
   }
 
@@ -111,28 +111,28 @@ export class Socket {
   /** @param {string} channel */
   #subscribe(channel) {
     const id = this.#number();
-    this.asked.set(id, channel);
+    this.requests.set(id, channel);
     const held = this.store.position(channel);
     return { id, subscribe: held ? { channel, recover: true, ...held } : { channel } };
   }
 
   /** @param {string} channel */
   #unsubscribe(channel) {
-    for (const [id, name] of this.asked) if (name === channel) this.asked.delete(id);
+    for (const [id, name] of this.requests) if (name === channel) this.requests.delete(id);
     this.epochs.delete(channel);
-    clearTimeout(this.again.get(channel));
-    this.again.delete(channel);
+    clearTimeout(this.retries.get(channel));
+    this.retries.delete(channel);
     return { id: this.#number(), unsubscribe: { channel } };
   }
 
   /** @param {string} channel */
   #subscribeLater(channel) {
-    clearTimeout(this.again.get(channel));
+    clearTimeout(this.retries.get(channel));
     const ask = () => {
-      this.again.delete(channel);
+      this.retries.delete(channel);
       if (this.channels.has(channel)) this.#send([this.#subscribe(channel)]);
     };
-    this.again.set(channel, setTimeout(ask, AGAIN_MS * (0.5 + Math.random() / 2)));
+    this.retries.set(channel, setTimeout(ask, AGAIN_MS * (0.5 + Math.random() / 2)));
   }
 
   /** @param {string} text */
@@ -161,8 +161,8 @@ export class Socket {
 
   /** @param {number} id @param {{epoch?: string, publications?: any[]}} result */
   #subscribed(id, { epoch = "", publications = [] }) {
-    const channel = this.asked.get(id);
-    this.asked.delete(id);
+    const channel = this.requests.get(id);
+    this.requests.delete(id);
     if (channel === undefined) return; // unsubscribed in the meantime
     this.epochs.set(channel, epoch);
     for (const publication of publications) this.#published(channel, publication);
@@ -170,8 +170,8 @@ export class Socket {
 
   /** @param {number} id @param {{code: number, temporary?: boolean}} error */
   #refused(id, { temporary = false }) {
-    const channel = this.asked.get(id);
-    this.asked.delete(id);
+    const channel = this.requests.get(id);
+    this.requests.delete(id);
     // After a permanent refusal the page continues with its other channels.
     if (channel !== undefined && temporary) this.#subscribeLater(channel);
     else if (channel === undefined && !this.isOpen && this.socket && temporary) this.#end(this.socket, 0);

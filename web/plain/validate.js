@@ -4,10 +4,10 @@ const zone = document.querySelector("[data-drop]");
 const input = zone?.querySelector("input[type=file]");
 
 if (zone instanceof HTMLElement && input instanceof HTMLInputElement) {
-  const said = document.createElement("output");
-  said.htmlFor.add(input.id);
-  zone.append(said);
-  const show = () => (said.textContent = input.files?.[0] ? `Selected: ${input.files[0].name}` : "");
+  const output = document.createElement("output");
+  output.htmlFor.add(input.id);
+  zone.append(output);
+  const show = () => (output.textContent = input.files?.[0] ? `Selected: ${input.files[0].name}` : "");
   input.addEventListener("change", show);
   /** @param {boolean} is */
   const mark = (is) => zone.toggleAttribute("data-over", is);

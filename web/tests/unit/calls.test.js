@@ -7,36 +7,36 @@ const call = (sequence, departure) => ({ stop_id: `s${sequence}`, name: `Stop ${
 const CALLS = [call(1, 100), call(2, 200), call(3, 300), call(4, 400)];
 const delays = (update) => liveCalls(CALLS, update).map(({ delay, skipped }) => (skipped ? "skipped" : delay));
 
-test("a delay holds for the calls after it", () => {
+test("a delay applies to the following calls", () => {
   assert.deepEqual(delays({ stop_time_update: [{ stop_sequence: 2, departure: { delay: 60 } }] }), [null, 60, 60, 60]);
   assert.deepEqual(delays({ delay: 30, stop_time_update: [{ stop_sequence: 3, arrival: { time: "390" } }] }), [30, 30, 90, 90]);
 });
 
-test("a stop may be named instead of its sequence", () => {
+test("an update may use stop_id instead of stop_sequence", () => {
   assert.deepEqual(delays({ stop_time_update: [{ stop_id: "s4", departure: { time: 380 } }] }), [null, null, null, -20]);
 });
 
-test("skipped calls and withdrawn predictions", () => {
+test("skipped calls have no time, and NO_DATA ends a delay", () => {
   const update = { stop_time_update: [{ stop_sequence: 1, departure: { delay: 10 } }, { stop_sequence: 2, schedule_relationship: "SKIPPED" }, { stop_sequence: 4, schedule_relationship: "NO_DATA" }] };
   assert.deepEqual(delays(update), [10, "skipped", 10, null]);
 });
 
-test("a cancelled trip calls nowhere", () => {
+test("a cancelled trip skips every call", () => {
   assert.deepEqual(delays({ trip: { schedule_relationship: "CANCELED" } }), ["skipped", "skipped", "skipped", "skipped"]);
 });
 
-test("without an update the timetable stands", () => {
+test("without an update the scheduled times remain", () => {
   assert.deepEqual(liveCalls(CALLS, null).map(({ expected, scheduled }) => [expected, scheduled])[0], [null, 100]);
 });
 
-test("what went by is left out, as late as it was", () => {
+test("passed calls are left out by their expected time", () => {
   const { passed, calls } = upcoming(liveCalls(CALLS, { delay: 50 }), 240);
   assert.equal(passed, 1);
   assert.deepEqual(calls.map(({ sequence }) => sequence), [2, 3, 4]);
   assert.equal(upcoming(liveCalls(CALLS, null), 1_000).calls.length, 0);
 });
 
-test("the time of the data is the server's, never earlier than its last message", () => {
+test("the data clock follows the server and never falls behind its last message", () => {
   let elapsed = 0;
   const clock = new DataClock(1_000, 1_000, () => elapsed);
   elapsed = 50;
@@ -47,7 +47,7 @@ test("the time of the data is the server's, never earlier than its last message"
   assert.equal(clock.now(), 5_010);
 });
 
-test("a recording's time lies behind the server's", () => {
+test("a recording's clock lies behind the server's", () => {
   let elapsed = 0;
   const clock = new DataClock(10_000, 4_000, () => elapsed);
   elapsed = 1_000;

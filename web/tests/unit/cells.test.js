@@ -8,7 +8,7 @@ import { cellOfUrl, cellUrl, cellsInView, decodeCell } from "../../map/cells.js"
 /** @param {number} west @param {number} south @param {number} east @param {number} north */
 const box = (west, south, east, north) => [[west, south], [east, south], [east, north], [west, north], [west, south]];
 
-test("a sea over several cells keeps its area", () => {
+test("a sea that spans several cells keeps its area", () => {
   const sea = box(5_000, -12_000, 25_000, 3_000);
   const parts = cutIntoCells(sea);
   assert.deepEqual([...parts.keys()].sort(), ["0.-1", "0.-2", "0.0", "1.-1", "1.-2", "1.0", "2.-1", "2.-2", "2.0"]);
@@ -33,15 +33,15 @@ test("a cell has the shore of a lake, its island and its towns, without small po
   assert.deepEqual(/** @type {any} */ (features[3].geometry).coordinates, [15.123, 55.5]);
 });
 
-test("where a sea was cut into cells its shore is not rounded", () => {
+test("edges between cells are not rounded", () => {
   const cell = makeCells([[box(5, 45, 15, 55)]], []).get("1.5");
   assert.ok(cell);
   const [ring] = /** @type {any} */ (decodeCell(cell).features[0].geometry).coordinates;
   for (const corner of [[10, 50], [15, 50], [10, 55]]) assert.ok(ring.some((/** @type {number[]} */ [x, y]) => x === corner[0] && y === corner[1]), String(corner));
 });
 
-test("the pieces of a lake become one shore", () => {
-  // Two large pieces, one of half the size beside them, and an island across the line between the first two.
+test("the pieces of a lake merge into one shore", () => {
+  // Two large adjacent pieces, a smaller one next to them, and an island across the border of the large ones.
   const left = orient([[[0, 0], [4, 0], [4, 1], [3, 2], [4, 3], [4, 4], [0, 4], [0, 0]]]);
   const right = orient([[[4, 0], [8, 0], [8, 4], [4, 4], [4, 3], [5, 2], [4, 1], [4, 0]]]);
   const small = orient([[[8, 1], [10, 1], [9, 3], [8, 3], [8, 1]]]);
@@ -49,7 +49,7 @@ test("the pieces of a lake become one shore", () => {
   assert.deepEqual(rings.map(signedArea).sort((a, b) => a - b), [-2, 35]);
 });
 
-test("the cells in view are those that there are, also over the date line, and none far away", () => {
+test("only existing cells are in view, also across the date line, and none at low zoom", () => {
   const cells = ["17.-2", "-18.-2", "0.5"];
   assert.deepEqual(cellsInView(cells, [175, -18, 186, -16], 8), ["17.-2", "-18.-2"]);
   assert.deepEqual(cellsInView(cells, [-185, -18, -175, -16], 8), ["17.-2", "-18.-2"]);
@@ -58,10 +58,10 @@ test("the cells in view are those that there are, also over the date line, and n
   assert.equal(cellOfUrl(cellUrl("-18.-2")), "-18.-2");
 });
 
-test("borders are the arcs that two countries share, and names stand on the largest part", () => {
+test("borders are the arcs that two countries share, and names are on the largest part", () => {
   const topology = {
     transform: { scale: [1, 1], translate: [0, 0] },
-    // The line between two squares, and the rest of each; an island of the second.
+    // The border between two squares, the rest of each square, and an island of the second.
     arcs: [[[10, 0], [0, 10]], [[10, 10], [-10, 0], [0, -10], [10, 0]], [[10, 0], [10, 0], [0, 10], [-10, 0]], [[30, 0], [1, 0], [0, 1], [-1, -1]]],
     objects: { countries: { type: "GeometryCollection", geometries: [
       { type: "Polygon", arcs: [[0, 1]], properties: { name: "West" } },

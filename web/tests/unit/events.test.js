@@ -8,7 +8,7 @@ let opened = [];
 /** @type {Events[]} */
 let running = [];
 
-/** An EventSource whose server is the test. */
+/** A fake EventSource that tests control. */
 class FakeSource {
   constructor(url) {
     this.url = new URL(url, "http://lineside.test");
@@ -58,22 +58,22 @@ afterEach(() => {
   mock.timers.reset();
 });
 
-test("channels are asked for in one request, encoded", () => {
+test("one request names all channels, encoded", () => {
   assert.equal(eventsUrl(["stop/city/a%2Fb", "feed/x"]), "/events?channel=stop%2Fcity%2Fa%252Fb&channel=feed%2Fx");
 });
 
-test("never more channels than a request may name", () => {
+test("a request never names more channels than allowed", () => {
   const { events } = start();
   events.follow(Array.from({ length: 100 }, (_, at) => `area/${at}`));
   assert.equal(opened[0].channels.length, CHANNELS_MAX);
 });
 
-test("only positions of channels that count by themselves outlive their set", () => {
+test("only positions of channels with a sequence of their own are reused for another set", () => {
   const lastId = "area/u1@e1:5,area/u2@e2:6,city@e3:7";
   assert.equal(reusablePositions(lastId, ["area/u2", "area/u3", "route/city/1"]), "area/u2@e2:6");
 });
 
-test("a new set resumes what it shares, and the old stream is read until the new one answers", () => {
+test("a new set resumes shared channels, and the old stream is read until the new one is open", () => {
   const { events, seen } = start();
   events.follow(["area/u1", "area/u2"]);
   const [first] = opened;
@@ -91,14 +91,14 @@ test("a new set resumes what it shares, and the old stream is read until the new
   assert.equal(events.store.holdings.has("area/u1"), false);
 });
 
-test("the same set again changes nothing", () => {
+test("following the same set again changes nothing", () => {
   const { events } = start();
   events.follow(["area/u1", "area/u2"]);
   events.follow(["area/u2", "area/u1"]);
   assert.equal(opened.length, 1);
 });
 
-test("a refusal is tried again, later each time, with the last position", () => {
+test("a refused stream is retried with backoff and the last position", () => {
   const { events, seen } = start();
   events.follow(["feed/city"]);
   opened[0].answer();
@@ -115,7 +115,7 @@ test("a refusal is tried again, later each time, with the last position", () => 
   assert.equal(opened.length, 3);
 });
 
-test("a broken connection is left to the browser, which resumes by itself", () => {
+test("a broken connection is left to the browser, which resumes it", () => {
   const { events, seen } = start();
   events.follow(["feed/city"]);
   opened[0].answer();
@@ -127,7 +127,7 @@ test("a broken connection is left to the browser, which resumes by itself", () =
   assert.equal(seen.status.at(-1), "live");
 });
 
-test("a channel that is lost is asked for again without position", () => {
+test("a lost channel is requested again without a position", () => {
   const { events, seen } = start();
   events.follow(["feed/city"]);
   opened[0].answer();
@@ -139,7 +139,7 @@ test("a channel that is lost is asked for again without position", () => {
   assert.equal(opened[1].lastId, null);
 });
 
-test("a connection that fell silent is opened again", () => {
+test("a silent connection is reopened", () => {
   const { events } = start();
   events.follow(["feed/city"]);
   opened[0].answer();
@@ -150,10 +150,10 @@ test("a connection that fell silent is opened again", () => {
   assert.equal(opened[1].lastId, "city@e1:4");
 });
 
-test("no channels, no connection", () => {
+test("without channels there is no connection", () => {
   const { events, seen } = start();
   events.follow([]);
-  assert.deepEqual(seen.status, ["idle"], "nor is one waited for");
+  assert.deepEqual(seen.status, ["idle"], "no connection is pending");
   events.follow(["feed/city"]);
   opened[0].answer();
   events.follow([]);
@@ -162,7 +162,7 @@ test("no channels, no connection", () => {
   assert.deepEqual(seen.status, ["idle", "connecting", "live", "idle"]);
 });
 
-test("who is turned away for want of a token is told so, and tries no more", async (context) => {
+test("a client without a token is refused and does not retry", async (context) => {
   const asked = [];
   context.mock.method(globalThis, "fetch", async (address, { method }) => {
     asked.push(`${method} ${address}`);
@@ -178,7 +178,7 @@ test("who is turned away for want of a token is told so, and tries no more", asy
   assert.equal(opened.length, 1);
 });
 
-test("who is turned away by a server that is full tries again", async (context) => {
+test("a client refused by a full server retries", async (context) => {
   context.mock.method(globalThis, "fetch", async () => ({ status: 503 }));
   const { events, seen } = start();
   events.follow(["feed/city"]);

@@ -4,7 +4,7 @@ import { boundsOfRoutes, findRoutes } from "../../map/find.js";
 import { RouteQuery, fold } from "../../map/route_query.js";
 import { Routes } from "../../map/routes.js";
 
-test("texts are folded as the server folds them", () => {
+test("text folding matches the server's", () => {
   for (const [text, folded] of [
     ["Gare de l’Est", "gare de lest"],
     ["Zürich HB / Süd", "zurich hb sud"],
@@ -19,7 +19,7 @@ test("texts are folded as the server folds them", () => {
   }
 });
 
-test("a line is found by its name, its mode and a letter for that, as on the server", () => {
+test("a line is found by name, mode or mode letter, as on the server", () => {
   const rank = (/** @type {string} */ question, /** @type {string} */ name, /** @type {string} */ long, /** @type {number} */ type) => new RouteQuery(question).rank({ name, long, type });
   for (const question of ["1", "line 1", "Linie 1", "tram 1", "Tram line 1"]) {
     assert.equal(rank(question, "1", "Harbour", 0), 0, question);
@@ -42,7 +42,7 @@ function routesOf(all) {
   return routes;
 }
 
-test("the line that is called so comes first, and a mode leaves out the lines of others", () => {
+test("an exact name ranks first, and a mode word excludes lines of other modes", () => {
   const routes = routesOf([["b10", "10", "Hill", 3], ["t1", "1", "Harbour", 0], ["b1", "1", "Park", 3], ["t12", "12", "Depot", 0], ["b2", "2", "Line 1 Museum", 3]]);
   const found = (/** @type {string} */ question) => {
     const { byName, byDescription } = findRoutes(routes, question);
@@ -56,7 +56,7 @@ test("the line that is called so comes first, and a mode leaves out the lines of
   assert.deepEqual(found(""), [[], []]);
 });
 
-test("a line has its box also where its points are too many to keep", () => {
+test("a line has a bounding box even if its points are not stored", () => {
   const routes = new Routes([{ id: "city", routes: null, feeds: [] }]);
   routes.points = 2_000_000;
   const feature = (/** @type {number[][]} */ coordinates) => ({ properties: { route_id: "r" }, geometry: { type: "LineString", coordinates } });

@@ -7,13 +7,13 @@ import { Vehicles } from "../../map/vehicles.js";
 import { formatView, modeOf, parseView } from "../../map/view.js";
 import { TROUBLE } from "../../plain/states.js";
 
-test("cells are those that everyone else computes", () => {
-  assert.equal(cellOf(57.64911, 10.40744, 6), "u4pruy"); // the example of the geohash's own description
+test("cells match published geohashes", () => {
+  assert.equal(cellOf(57.64911, 10.40744, 6), "u4pruy"); // the example of the geohash specification
   assert.equal(cellOf(48.8566, 2.3522, 5), "u09tv");
   assert.equal(cellOf(-33.8688, 151.2093, 4), "r3gx");
 });
 
-test("a view is covered by the smallest cells that are few enough", () => {
+test("a view is covered by the smallest cells within the limit", () => {
   const paris = { west: 2.3, east: 2.4, south: 48.83, north: 48.89 };
   const cells = cover(paris, 64);
   assert.ok(cells.length > 0 && cells.length <= 64);
@@ -25,16 +25,16 @@ test("a view is covered by the smallest cells that are few enough", () => {
   assert.deepEqual(cover({ west: -10, east: 30, south: 36, north: 60 }, 64), [], "a continent is too much");
 });
 
-test("a view over the date line is covered on both sides", () => {
+test("a view across the date line is covered on both sides", () => {
   const cells = cover({ west: 179.9, east: 180.1, south: -17, north: -16.9 }, 64);
   assert.ok(cells.some((cell) => cell.startsWith("r")) && cells.some((cell) => cell.startsWith("2")), cells.join(" "));
 });
 
-test("a view gets a margin", () => {
+test("a view is widened by a margin", () => {
   assert.deepEqual(widen({ west: 0, east: 10, south: 0, north: 20 }, 0.1), { west: -1, east: 11, south: -2, north: 22 });
 });
 
-test("what the map shows survives its address", () => {
+test("a view survives a round trip through the address", () => {
   const text = "?at=48.8566,2.3522,12.5&mode=tram,bus&route=city:T1&route=city:a:b&stop=city:S+1/2&station=hire:s1&show=list";
   const view = parseView(text);
   assert.deepEqual(view.routes, [{ feed: "city", id: "T1" }, { feed: "city", id: "a:b" }]);
@@ -44,19 +44,19 @@ test("what the map shows survives its address", () => {
   assert.deepEqual(parseView(formatView(view)), view);
 });
 
-test("an address that says nothing sensible is an empty view", () => {
+test("an invalid address gives an empty view", () => {
   const view = parseView("?at=900,0,3&mode=rocket&route=:&stop=x&vehicle=");
   assert.equal(formatView(view), "");
 });
 
-test("route types have modes", () => {
+test("route types map to modes", () => {
   assert.deepEqual([0, 1, 2, 3, 4, 11, 109, 702, 900, 1000, 99, null].map(modeOf), ["tram", "metro", "rail", "bus", "ferry", "bus", "rail", "bus", "tram", "ferry", "other", "other"]);
 });
 
 const at = (longitude, latitude) => project(longitude, latitude);
 const near = (a, b) => Math.hypot(a.x - b.x, a.y - b.y) * metersPerUnit(a.y) < 0.5;
 
-test("projection and back", () => {
+test("projection and its inverse match", () => {
   const [longitude, latitude] = unproject(project(2.3522, 48.8566));
   assert.ok(Math.abs(longitude - 2.3522) < 1e-9 && Math.abs(latitude - 48.8566) < 1e-9);
   assert.ok(Math.abs(metersPerUnit(0.5) - 40_075_017) < 1);
@@ -71,7 +71,7 @@ test("a vehicle arrives when its next report is due", () => {
   assert.ok(Math.abs((positionAt(path, 2_000).heading ?? 0) - Math.PI / 2) < 1e-6, "it looks east");
 });
 
-test("a vehicle turns the corner of its line", () => {
+test("a vehicle follows the corner of its line", () => {
   const corner = [at(0, 0), at(0.001, 0), at(0.001, -0.001)];
   const path = glide(at(0.0002, 0), at(0.001, -0.0008), [corner], 0, 2_000);
   assert.ok(near(positionAt(path, 1_000), at(0.001, 0)), "half-way is the corner");
@@ -79,7 +79,7 @@ test("a vehicle turns the corner of its line", () => {
   assert.ok(near(positionAt(back, 1_000), at(0.001, 0)), "also on the way back");
 });
 
-test("a line that is elsewhere, or a long way round, is not followed", () => {
+test("a distant line or a long detour is not followed", () => {
   const far = [at(0, 0.01), at(0.001, 0.01)];
   const loop = [at(0, 0), at(0, 0.01), at(0.0004, 0.01), at(0.0004, 0)];
   for (const line of [far, loop, [at(0, 0)]]) {
@@ -87,11 +87,11 @@ test("a line that is elsewhere, or a long way round, is not followed", () => {
   }
 });
 
-test("a jump is not a ride", () => {
+test("a jump is not animated", () => {
   assert.deepEqual(glide(at(0, 0), at(1, 0), [], 5, 2_000), rest(at(1, 0), 5));
 });
 
-test("a vehicle without a time of its own is stale when its feed is in any trouble", () => {
+test("a vehicle without a timestamp is stale when its feed is in trouble", () => {
   const isStale = (/** @type {string} */ state, /** @type {any} */ record) => {
     const networks = { isStandstill: () => STANDSTILL.includes(state), isInTrouble: () => TROUBLE.includes(state) };
     return Vehicles.prototype.isStale.call(/** @type {any} */ ({ networks, nowOf: () => 1_000 }), /** @type {any} */ ({ feed: "city", record }));

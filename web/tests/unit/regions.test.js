@@ -17,7 +17,7 @@ const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
 const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
 const all = [oslo, lisbon, almada];
 
-test("the map opens at what is named, else visited, else near, else the first", () => {
+test("the map opens at the named network, else the last visited, else the nearest, else the first", () => {
   const place = { longitude: -9.1, latitude: 39 };
   assert.equal(chooseRegion(all, {})?.id, "oslo");
   assert.equal(chooseRegion(all, { place })?.id, "lisbon");
@@ -27,39 +27,39 @@ test("the map opens at what is named, else visited, else near, else the first", 
   assert.equal(chooseRegion([], {}), null);
 });
 
-test("the smallest network around a place is the one that is visited", () => {
+test("the smallest network around a place counts as visited", () => {
   assert.equal(regionAt(all, { longitude: -9.2, latitude: 38.65 })?.id, "almada");
   assert.equal(regionAt(all, { longitude: -9.2, latitude: 38.8 })?.id, "lisbon");
   assert.equal(regionAt(all, { longitude: 0, latitude: 0 }), null);
 });
 
-test("a network that the reader chose is the one that is shown, as long as the map is there", () => {
+test("a chosen network stays current while the map shows it", () => {
   assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], null)?.id, "almada");
   assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], "lisbon")?.id, "lisbon");
   assert.equal(currentRegion(all, [-9.22, 38.64, -9.18, 38.66], "oslo")?.id, "almada");
   assert.equal(currentRegion(all, [-9.1, 38.5, -8.9, 38.59], "lisbon"), null, "it is not in the middle");
 });
 
-test("a network over the date line is found from both of its sides", () => {
+test("a network across the date line is found from both sides", () => {
   const fiji = region("fiji", [177, -19, 182, -16], 1);
   for (const longitude of [178, -179]) assert.equal(regionAt([fiji], { longitude, latitude: -17 })?.id, "fiji");
   const samoa = region("samoa", [-173, -15, -171, -13], 9);
   assert.equal(chooseRegion([samoa, fiji], { place: { longitude: -178.5, latitude: -17 } })?.id, "fiji");
 });
 
-test("distances are those on the earth", () => {
+test("distances are great-circle distances", () => {
   const away = metersBetween({ longitude: 10.75, latitude: 59.91 }, { longitude: -9.14, latitude: 38.72 });
   assert.ok(Math.abs(away - 2_738_000) < 10_000, String(away));
 });
 
-test("networks in view are those that share a point with it, also over the date line", () => {
+test("networks that overlap the view are in view, also across the date line", () => {
   const fiji = region("fiji", [-180, -19, -178, -16], 1);
   assert.deepEqual(regionsInView([...all, fiji], [-10, 38, -8, 39]).map(({ id }) => id), ["lisbon", "almada"]);
   assert.deepEqual(regionsInView([...all, fiji], [177, -20, 183, -15]).map(({ id }) => id), ["fiji"]);
   assert.equal(regionsInView(all, null).length, 3);
 });
 
-test("all networks are shown at once, or as many as fit, also over the date line", () => {
+test("all networks are shown at once, or as many as fit, also across the date line", () => {
   const [cairns, fiji, peru] = [region("cairns", [145, -17, 146, -16], 0), region("fiji", [177, -19, 182, -16], 0), region("peru", [-78, -13, -76, -11], 0)];
   assert.deepEqual(boundsOfMost([oslo, lisbon], 300), union([oslo.frame, lisbon.frame]));
   assert.deepEqual(boundsOfMost([oslo, cairns, peru, lisbon], 100), union([peru.frame, oslo.frame, lisbon.frame]));
@@ -68,15 +68,15 @@ test("all networks are shown at once, or as many as fit, also over the date line
   assert.deepEqual(boundsOfMost([fiji], 1), fiji.frame, "too wide for the map");
 });
 
-test("networks too small to draw are bubbles, and near ones share one", () => {
+test("networks too small to draw are bubbles, and near ones share a bubble", () => {
   assert.deepEqual(clusterRegions(all, 3).map(({ regions }) => regions.map(({ id }) => id)), [["oslo"], ["lisbon", "almada"]]);
   const [, cluster] = clusterRegions(all, 3);
   assert.deepEqual(cluster.bounds, union([lisbon.bounds, almada.bounds]));
   assert.deepEqual(clusterRegions(all, 12), [], "near enough, each is drawn");
 });
 
-test("labels of bubbles never cover each other, at any zoom", () => {
-  // All over the earth, also on both sides of the date line.
+test("bubbles and their labels never overlap at any zoom", () => {
+  // Spread over the whole earth, including both sides of the date line.
   const many = Array.from({ length: 300 }, (_, at) => {
     const [longitude, latitude] = [((at * 137.5) % 360) - 180, ((at * 61.8) % 130) - 60];
     return region(`n${at}`, [longitude, latitude, longitude + 0.02, latitude + 0.02], at);
@@ -97,7 +97,7 @@ test("labels of bubbles never cover each other, at any zoom", () => {
   }
 });
 
-test("bubbles are as wide as what they say, and each network of one has a dot where it lies", () => {
+test("bubbles are as wide as their labels, and each network of a bubble has a dot at its place", () => {
   const kuopio = region("Kuopio", [27.2, 62.5, 28.3, 63.4], 0);
   const norway = region("Gjøvikbanen", [10.6, 59.9, 10.8, 60.8], 0);
   const apart = clusterRegions([norway, kuopio], 2);
@@ -110,7 +110,7 @@ test("bubbles are as wide as what they say, and each network of one has a dot wh
   assert.ok(Math.abs(together.dots[0].center[0] - 27.75) < 0.01);
 });
 
-test("the count says that vehicles report no position where none is in view", () => {
+test("the count mentions vehicles without a position if none is in view", () => {
   const [vehicle, station] = /** @type {any[]} */ ([{ kind: "vehicle" }, { kind: "station" }]);
   const words = (/** @type {any[]} */ vehicles, /** @type {any[]} */ rentals, unplaced = 0) => countWords(vehicles, rentals, { hasNetworks: true, unplaced });
   assert.equal(words([], [], 160), "160 vehicles report no position");
@@ -120,7 +120,7 @@ test("the count says that vehicles report no position where none is in view", ()
   assert.equal(words([], []), "0 vehicles in view");
 });
 
-test("the count leaves out vehicles of feeds in trouble, and says how many there are", () => {
+test("the count lists vehicles of feeds in trouble separately", () => {
   const [live, old] = [{ feed: "live" }, { feed: "old" }];
   const words = (/** @type {any[]} */ vehicles) => countWords(vehicles, [], { hasNetworks: true, unplaced: 9, isOld: (feed) => feed === "old" });
   assert.equal(words([old, old]), "0 vehicles in view, 2 with old positions");
@@ -128,7 +128,7 @@ test("the count leaves out vehicles of feeds in trouble, and says how many there
   assert.equal(words([live]), "1 vehicle in view");
 });
 
-test("an empty list says why it is empty", () => {
+test("an empty list gives the reason", () => {
   const timetable = { ...region("kuopio", [27, 62, 28, 63], 0), live: [], ended: "2017-06-04" };
   const unplaced = { ...oslo, unplaced: 156 };
   const reason = (/** @type {any[]} */ visible, hasFilter = false) => emptyList(visible, hasFilter).reason;
@@ -140,14 +140,14 @@ test("an empty list says why it is empty", () => {
   assert.match(emptyList([timetable], false).words, /kuopio.*4 June 2017/);
 });
 
-test("a network of one stop is a bubble only as long as the map can still go nearer", () => {
+test("a network of one stop is a bubble only below the maximum zoom", () => {
   const tiny = region("tiny", [10.7, 59.9, 10.7, 59.9], 1);
   assert.equal(clusterRegions([tiny], 12.9).length, 1);
   assert.deepEqual(clusterRegions([tiny], REGION_ZOOM_MAX), []);
   assert.deepEqual(clusterRegions([tiny], 18), []);
 });
 
-test("only networks in view are said to be in trouble, each once, with its worst live feed", () => {
+test("notices list only networks in view, each once, with its worst live feed", () => {
   const since = "2026-01-02T07:53:00Z";
   const states = [
     { feed: "oslo", record: { state: "failing", unreliable_since: since } },
@@ -166,7 +166,7 @@ test("only networks in view are said to be in trouble, each once, with its worst
   assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026, 07:53$/, "an older moment has its date");
 });
 
-test("the sign says Live only where something in view is live", () => {
+test("the status says Live only if something in view is live", () => {
   const timetable = { ...region("kuopio", [27, 62, 28, 63], 0), live: [] };
   const ended = { ...timetable, ended: "2016-12-31" };
   const failing = [{ feed: "oslo-vehicles", record: { state: "failing", unreliable_since: "2026-01-02T07:53:00Z" } }];
@@ -183,19 +183,19 @@ test("the sign says Live only where something in view is live", () => {
   assert.equal(liveWords([], [recording, oslo]), null);
 });
 
-test("stops of one name are told apart", () => {
+test("stops with the same name have distinguishing details", () => {
   assert.equal(detailWords({ code: "12", platform: "B", towards: ["Harbour", "Airport", "Park"] }), "Platform B · towards Harbour, Airport");
   assert.equal(detailWords({ code: "12", platform: null, towards: [] }), "Stop 12");
   assert.equal(detailWords({ code: null, platform: null, towards: [] }), "");
 });
 
-test("lines that are left out are counted", () => {
+test("hidden lines are counted", () => {
   const lines = Array.from({ length: 15 }, (_, at) => String(15 - at));
   assert.deepEqual(shownLines(lines), { shown: ["1", "2", "3", "4", "5", "6", "7"], more: 8 });
   assert.deepEqual(shownLines(lines.slice(0, 8)).more, 0, "one more takes no more room than its number");
 });
 
-test("a network is named in the address until the view is", () => {
+test("the address contains the network until it contains a place", () => {
   const view = parseView("?network=lisbon");
   assert.equal(formatView(view), "?network=lisbon");
   assert.equal(formatView({ ...view, at: { latitude: 38.7, longitude: -9.1, zoom: 12 } }).includes("network"), false);
@@ -204,7 +204,7 @@ test("a network is named in the address until the view is", () => {
 const shown = { dark: false, ground: null, baseMap: null, world: "/assets/land.json", networks: [{ id: "oslo", name: "Oslo", routes: null, stops: "/stops" }], raw: [], routeTypes: [], routes: [], selected: null };
 const layer = (/** @type {any} */ style, /** @type {string} */ id) => style.layers.find((/** @type {any} */ each) => each.id === id);
 
-test("stops are filtered by the modes that serve them", () => {
+test("stops are filtered by mode", () => {
   assert.ok(!JSON.stringify(layer(makeStyle(shown), "oslo-stops").filter).includes("route_types"));
   const { filter } = layer(makeStyle({ ...shown, routeTypes: ["0", "900", "none"] }), "oslo-stops");
   assert.deepEqual(filter[1], ["any", ["in", 0, ["get", "route_types"]], ["in", 900, ["get", "route_types"]]]);
@@ -217,7 +217,7 @@ test("platforms have their letters from zoom 16 on", () => {
   assert.deepEqual(layout["text-field"].slice(0, 3), ["coalesce", ["get", "platform_code"], ["get", "stop_code"]]);
 });
 
-test("the earth is drawn where there is no other ground", () => {
+test("the world map is drawn without another base map", () => {
   const cell = { ...shown, cells: ["1.5"] };
   for (const id of ["world-land", "borders", "countries", "cell-1.5-water", "cell-1.5-towns"]) {
     assert.ok(layer(makeStyle(cell), id), id);
@@ -241,18 +241,18 @@ test("land is decoded from its arcs, forwards and backwards", () => {
   assert.deepEqual(landFeature(topology).geometry, { type: "MultiPolygon", coordinates: [[[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]]] });
 });
 
-test("a coast keeps its corners and loses what nobody sees", () => {
+test("a simplified coast keeps its corners and loses invisible details", () => {
   assert.deepEqual(simplify([[0, 0], [1, 0.001], [2, 0], [2, 2]]), [[0, 0], [2, 0], [2, 2]]);
 });
 
-test("land over the date line stays in one piece, and land around a pole reaches it", () => {
+test("land across the date line stays in one piece, and land around a pole reaches it", () => {
   assert.deepEqual(unwrapRing([[170, 60], [-170, 60], [-170, 70], [170, 70], [170, 60]]), [[170, 60], [190, 60], [190, 70], [170, 70], [170, 60]]);
   assert.deepEqual(unwrapRing([[-180, 60], [170, 60], [170, 70], [-180, 60]]), [[180, 60], [170, 60], [170, 70], [180, 60]]);
   const around = unwrapRing([[-120, -70], [0, -72], [120, -71], [-120, -70]]);
   assert.deepEqual(around.slice(3), [[240, -70], [240, -89], [-120, -89], [-120, -70]]);
 });
 
-test("Back and Forward restore a view by its card and its filters", () => {
+test("Back and Forward restore the card and the filters of a view", () => {
   const stop = parseView("?stop=oslo:1&route=oslo:12");
   assert.ok(hasSameSelection(stop, parseView("?stop=oslo:1&at=59,10,12")));
   assert.ok(!hasSameSelection(stop, parseView("?vehicle=oslo:1")));

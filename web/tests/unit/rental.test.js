@@ -8,7 +8,7 @@ const type = (form_factor) => ({ form_factor });
 const TYPES = new Map([["b", type("bicycle")], ["e", type("bicycle")], ["k", type("scooter_standing")], ["new", type("hoverboard")]]);
 const at = (counts, more) => ({ num_vehicles_available: Object.values(counts).reduce((a, b) => a + b, 0), vehicle_types_available: Object.entries(counts).map(([vehicle_type_id, count]) => ({ vehicle_type_id, count })), ...more });
 
-test("what stands at a station goes by its form where that is one", () => {
+test("a station's vehicles are named by their form factor if they share one", () => {
   assert.equal(stationWords(at({ b: 5, e: 2 }, { num_docks_available: 3 }), TYPES), "7 bikes, 3 docks");
   assert.equal(stationWords(at({ b: 1, k: 0 }, { num_docks_available: 1 }), TYPES), "1 bike, 1 dock");
   assert.equal(stationWords(at({ k: 2 }), TYPES), "2 scooters", "a place without docks has none to tell");
@@ -19,17 +19,17 @@ test("what stands at a station goes by its form where that is one", () => {
   assert.equal(stationWords({}, TYPES), "Availability unknown");
 });
 
-test("whether a station is open", () => {
+test("a station's status says whether it is open", () => {
   const words = (record) => serviceWords(record).words;
   assert.equal(words({ is_renting: true, is_returning: true }), "Open: you can rent and return here");
   assert.equal(words({ is_renting: false, is_returning: true }), "Returns only");
   assert.equal(words({ is_renting: true, is_returning: false }), "Rentals only, no returns");
   assert.equal(words({ is_renting: false, is_returning: false }), "Closed");
-  assert.equal(words({ is_renting: true, is_installed: false }), "Not in place");
-  assert.equal(words({}), "Opening unknown");
+  assert.equal(words({ is_renting: true, is_installed: false }), "Not installed");
+  assert.equal(words({}), "Status unknown");
 });
 
-test("a free vehicle in words", () => {
+test("a free vehicle's text names its state and range", () => {
   assert.deepEqual([{}, { is_reserved: true }, { is_reserved: true, is_disabled: true }].map((record) => freeWords(record).words), ["Free to rent", "Reserved", "Out of use"]);
   assert.equal(rangeWords({ current_range_meters: 12_400, current_fuel_percent: 0.8 }), "12 km of range, 80 % charged");
   assert.equal(rangeWords({ current_range_meters: 0 }), "0 m of range");
@@ -38,14 +38,14 @@ test("a free vehicle in words", () => {
   assert.equal(reportedWords({}, 72), "");
 });
 
-test("systems are told from other GeoJSON, and their vehicles from those of a line", () => {
+test("GBFS systems are distinguished from other GeoJSON, and their vehicles from transit vehicles", () => {
   const works = { url: "/proxy/works", name: "Works" };
   const raw = [{ url: "/geojson/hire/stations.geojson", name: "" }, { url: "/geojson/hire/vehicles.geojson", name: "" }, works, { url: "/geojson/free/vehicles.geojson", name: "" }];
   assert.deepEqual(systemsAmong(raw), { systems: ["hire", "free"], others: [works] });
   assert.deepEqual([{ kind: "station", record: {} }, { kind: "vehicle", record: { vehicle_id: "x" } }, { kind: "vehicle", record: { vehicle: { id: "x" } } }, { kind: "feed", record: {} }].map(isRental), [true, true, false, false]);
 });
 
-test("what a left cell held stays a moment, the selected one longer, and what is gone goes at once", (context) => {
+test("rentals of a dropped cell expire after a moment, except for the selected one; removed rentals disappear at once", (context) => {
   let now = 0;
   context.mock.method(performance, "now", () => now);
   const store = new Store();
@@ -69,7 +69,7 @@ test("what a left cell held stays a moment, the selected one longer, and what is
   assert.deepEqual(ids(), []);
 });
 
-test("types that did not come are asked for again, and a system without any has bicycles", async (t) => {
+test("vehicle types are requested again after a failure, and a system without types has bicycles", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const asked = [];
   const said = { data: { vehicle_types: [{ vehicle_type_id: "e", ...type("scooter") }] } };

@@ -10,7 +10,7 @@ let sources = [];
 /** @type {Events[]} */
 let running = [];
 
-/** A WebSocket whose server is the test. */
+/** A fake WebSocket that tests control. */
 class FakeSocket {
   constructor(url) {
     this.url = url;
@@ -37,11 +37,11 @@ class FakeSocket {
   say(...replies) {
     this.onmessage({ data: replies.map((reply) => JSON.stringify(reply)).join("\n") });
   }
-  /** The last command that subscribes to a channel. */
+  /** Returns the last command that subscribes to a channel. */
   subscribe(channel) {
     return this.commands.findLast((command) => command.subscribe?.channel === channel);
   }
-  /** Answers the subscribe, and sends the state. */
+  /** Answers the subscribe command and sends the state. */
   give(channel, epoch = "e1", offset = 4) {
     this.say({ id: this.subscribe(channel).id, subscribe: { epoch, recoverable: true, positioned: true } });
     this.push(channel, offset, { at: 1, state: { part: 1, parts: 1 }, changes: [] });
@@ -98,12 +98,12 @@ afterEach(() => {
   delete globalThis.location;
 });
 
-test("the socket is at the page's own host, secure where the page is", () => {
+test("the socket uses the page's host, and TLS if the page does", () => {
   assert.equal(socketUrl({ protocol: "https:", host: "a.test:8443" }), "wss://a.test:8443/connection/websocket");
   assert.equal(socketUrl({ protocol: "http:", host: "a.test" }), "ws://a.test/connection/websocket");
 });
 
-test("it connects, subscribes in the same breath, and applies what comes", () => {
+test("it connects and subscribes in one message, and applies messages", () => {
   const { events, seen } = start(["feed/city", "area/u1"]);
   sockets[0].open();
   assert.deepEqual(sockets[0].commands.map((command) => Object.keys(command)[1]), ["connect", "subscribe", "subscribe"]);
@@ -121,7 +121,7 @@ test("a ping is answered", () => {
   assert.deepEqual(sockets[0].commands.at(-1), {});
 });
 
-test("a connection that is lost is made again, later each time, and resumes where it was", () => {
+test("a lost connection is retried with backoff and resumes", () => {
   const { events, seen } = start(["feed/city"]);
   sockets[0].open();
   sockets[0].give("feed/city");
@@ -140,7 +140,7 @@ test("a connection that is lost is made again, later each time, and resumes wher
   assert.equal(sources.length, 0, "a socket that has worked is not given up for one that fails");
 });
 
-test("half a state does not count after a reconnect", () => {
+test("an incomplete state is discarded on reconnect", () => {
   const { events } = start(["feed/city"]);
   sockets[0].open();
   sockets[0].give("feed/city");
@@ -153,7 +153,7 @@ test("half a state does not count after a reconnect", () => {
   assert.equal(offsetOf(events, "feed/city"), 5);
 });
 
-test("other channels are asked for over the same connection", () => {
+test("new channels are subscribed over the same connection", () => {
   const { events } = start(["area/u1", "area/u2"]);
   sockets[0].open();
   sockets[0].give("area/u1");
@@ -167,7 +167,7 @@ test("other channels are asked for over the same connection", () => {
   assert.equal(sockets.length, 1);
 });
 
-test("where no socket can be opened it is done with server-sent events", () => {
+test("server-sent events are used if no socket can be opened", () => {
   const { seen } = start(["feed/city"]);
   sockets[0].end();
   mock.timers.tick(1);
@@ -178,7 +178,7 @@ test("where no socket can be opened it is done with server-sent events", () => {
   assert.equal(sockets.length, 1);
 });
 
-test("a proxy that accepts and then says nothing counts as one that lets nothing through", () => {
+test("a proxy that accepts and never answers counts as blocking", () => {
   start(["feed/city"]);
   sockets[0].readyState = 1;
   sockets[0].onopen();
@@ -188,7 +188,7 @@ test("a proxy that accepts and then says nothing counts as one that lets nothing
   assert.equal(sources.length, 1);
 });
 
-test("where neither comes through both are tried again, ever later", () => {
+test("if both transports fail, both are retried with backoff", () => {
   start(["feed/city"]);
   for (let round = 0; round < 3; round += 1) {
     sockets.at(-1).end();
@@ -199,7 +199,7 @@ test("where neither comes through both are tried again, ever later", () => {
   assert.deepEqual([sockets.length, sources.length], [4, 3]);
 });
 
-test("what was held over a socket goes on as events, where a position says enough", () => {
+test("channels with a sequence of their own resume over server-sent events after a socket", () => {
   const { events } = start(["area/u1", "feed/city"]);
   sockets[0].open();
   sockets[0].give("area/u1", "e9", 7);
@@ -212,7 +212,7 @@ test("what was held over a socket goes on as events, where a position says enoug
   assert.equal(sources[0].url.searchParams.get("last_event_id"), "area/u1@e9:7");
 });
 
-test("a channel that is refused for good is left, one that is refused for now asked for again", () => {
+test("a permanently refused channel is dropped, a temporarily refused one is requested again", () => {
   start(["feed/none", "feed/busy"]);
   sockets[0].open();
   sockets[0].say({ id: sockets[0].subscribe("feed/none").id, error: { code: 102, message: "unknown channel" } });
@@ -222,7 +222,7 @@ test("a channel that is refused for good is left, one that is refused for now as
   assert.deepEqual(sockets[0].commands.slice(before).map(({ subscribe }) => subscribe?.channel), ["feed/busy"]);
 });
 
-test("a channel that is lost is asked for again without position, and only that one", () => {
+test("only a lost channel is requested again without a position", () => {
   const { seen } = start(["feed/city", "area/u1"]);
   sockets[0].open();
   sockets[0].give("feed/city");
@@ -235,7 +235,7 @@ test("a channel that is lost is asked for again without position, and only that 
   assert.deepEqual(sockets[0].commands.slice(before).map(({ subscribe }) => subscribe), [{ channel: "feed/city" }]);
 });
 
-test("a subscription that the server ends for lack of a log begins anew", () => {
+test("a subscription that ends with insufficient state restarts without a position", () => {
   start(["app/x"]);
   sockets[0].open();
   sockets[0].give("app/x");
@@ -244,7 +244,7 @@ test("a subscription that the server ends for lack of a log begins anew", () => 
   assert.deepEqual(sockets[0].subscribe("app/x").subscribe, { channel: "app/x" });
 });
 
-test("a connection that fell silent is made again", () => {
+test("a silent connection is reopened", () => {
   start(["feed/city"]);
   sockets[0].open();
   mock.timers.tick(30_000);
@@ -254,7 +254,7 @@ test("a connection that fell silent is made again", () => {
   assert.equal(sockets.length, 2);
 });
 
-test("who is told not to come back does not", () => {
+test("a final close code stops reconnecting", () => {
   const { events, seen } = start(["feed/city"]);
   sockets[0].open();
   sockets[0].end(3503);
@@ -264,7 +264,7 @@ test("who is told not to come back does not", () => {
   assert.deepEqual([sockets.length, sources.length], [1, 0]);
 });
 
-test("who is not let in without a token is told so once, and tries no more", () => {
+test("a client without a token is refused once and does not retry", () => {
   const { events, seen } = start(["feed/city"]);
   sockets[0].readyState = 1;
   sockets[0].onopen();
@@ -275,7 +275,7 @@ test("who is not let in without a token is told so once, and tries no more", () 
   assert.deepEqual([sockets.length, sources.length], [1, 0]);
 });
 
-test("a server that is full for now is tried again", () => {
+test("a temporarily full server is retried", () => {
   start(["feed/city"]);
   sockets[0].readyState = 1;
   sockets[0].onopen();

@@ -4,7 +4,7 @@ import { Holding, Store } from "../../plain/state.js";
 
 const CHANNEL = "feed/city";
 
-/** A change of one vehicle, written short: "a=1" puts, "-a" removes. */
+/** Parses a change of one vehicle: "a=1" upserts, "-a" removes. */
 function change(text, why) {
   if (text.startsWith("-")) return { op: "remove", feed: "v", kind: "vehicle", id: text.slice(1), why: why ?? "gone" };
   const [id, value] = text.split("=");
@@ -17,7 +17,7 @@ function message(texts, { channel = CHANNEL, epoch = "e1", offset, at = 1, ...da
 
 const whole = (texts, more = {}) => message(texts, { state: { part: 1, parts: 1 }, offset: 1, ...more });
 
-/** What is held, as "a=1 b=2". */
+/** Formats the records of a channel as "a=1 b=2". */
 function held(holding) {
   return [...holding.records.values()].map(({ id, record }) => `${id}=${record.value}`).sort().join(" ");
 }
@@ -28,7 +28,7 @@ function holdingWith(...messages) {
   return holding;
 }
 
-test("a state in parts is shown at its last part", () => {
+test("a state in parts becomes visible with its last part", () => {
   const holding = holdingWith(whole(["old=1"]));
   const first = holding.apply(message(["a=1"], { state: { part: 1, parts: 3 } }));
   assert.equal(first.shown, false);
@@ -50,7 +50,7 @@ test("changes upsert and remove", () => {
   assert.deepEqual(applied.removes.map(({ id, why }) => [id, why]), [["b", "gone"]]);
 });
 
-test("removing what is not held does nothing", () => {
+test("removing an unknown record does nothing", () => {
   const holding = holdingWith(whole(["a=1"]));
   assert.deepEqual(holding.apply(message(["-x"], { offset: 2 })).removes, []);
   assert.equal(held(holding), "a=1");
@@ -63,7 +63,7 @@ test("an empty state empties the channel", () => {
   assert.deepEqual(applied.removes.map(({ id }) => id), ["a"]);
 });
 
-test("a gap replaces what is held and says so", () => {
+test("a gap replaces the records and is reported", () => {
   const holding = holdingWith(whole(["a=1", "b=1"]));
   const applied = holding.apply(whole(["b=7"], { gap: true, offset: 40 }));
   assert.ok(applied.gap && applied.replaced);
@@ -71,7 +71,7 @@ test("a gap replaces what is held and says so", () => {
   assert.equal(holding.offset, 40);
 });
 
-test("a resume may repeat changes without harm", () => {
+test("changes repeated after a resume are ignored", () => {
   const holding = holdingWith(whole(["a=1"]), message(["a=2"], { offset: 2 }), message(["a=3", "b=1"], { offset: 3 }));
   const repeated = holding.apply(message(["a=2"], { offset: 2 }));
   assert.equal(repeated.shown, false);
@@ -100,7 +100,7 @@ test("a state with a part missing is not shown", () => {
   assert.equal(held(holding), "a=1");
 });
 
-test("a state that begins anew forgets the parts before", () => {
+test("part 1 discards an incomplete state", () => {
   const holding = holdingWith(
     message(["x=1"], { state: { part: 1, parts: 2 } }),
     message(["a=1"], { state: { part: 1, parts: 2 }, gap: true }),
@@ -109,7 +109,7 @@ test("a state that begins anew forgets the parts before", () => {
   assert.equal(held(holding), "a=1 b=1");
 });
 
-test("of two cells that hold a vehicle the newest position wins", () => {
+test("if two cells have a vehicle, the newest position wins", () => {
   const store = new Store();
   store.apply(whole(["a=1"], { channel: "area/u1", at: 10 }));
   store.apply(whole([], { channel: "area/u2", at: 10 }));
@@ -119,7 +119,7 @@ test("of two cells that hold a vehicle the newest position wins", () => {
   assert.equal(store.find({ feed: "v", kind: "vehicle", id: "a" })?.record.value, 2);
 });
 
-test("channels that are no longer wanted are forgotten", () => {
+test("unwanted channels are removed", () => {
   const store = new Store();
   store.apply(whole(["a=1"], { channel: "area/u1" }));
   store.apply(whole(["b=1"], { channel: "area/u2" }));
@@ -127,7 +127,7 @@ test("channels that are no longer wanted are forgotten", () => {
   assert.deepEqual(store.list("vehicle").map(({ id }) => id), ["b"]);
 });
 
-test("any interleaving of changes, repetition and states ends with what the channel holds", () => {
+test("any interleaving of changes, repetitions and states ends with the channel's records", () => {
   let seed = 7;
   const random = (/** @type {number} */ below) => {
     seed = (seed * 1103515245 + 12345) % 2147483648;
@@ -145,10 +145,10 @@ test("any interleaving of changes, repetition and states ends with what the chan
       else truth.set(id, offset);
       log.push(message([truth.has(id) ? `${id}=${offset}` : `-${id}`], { offset }));
       switch (random(4)) {
-        case 0: // the connection broke: resume from an earlier position
+        case 0: // a broken connection: resume from an earlier position
           for (const each of log.slice(random(log.length))) if (each.offset <= holding.offset + 1) holding.apply(each);
           break;
-        case 1: // the ring has moved on: state with gap
+        case 1: // an evicted position: state with gap
           holding.apply(stateAt(offset));
           break;
         default:

@@ -4,28 +4,28 @@ import { test } from "node:test";
 import { badgeColors } from "../../plain/badge.js";
 import { ageWords, bytesWords, clock, clockOrDay, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords } from "../../plain/words.js";
 
-/** The cases that the server's own words (crates/lineside/src/pages) are tested with too. */
+/** Cases that the server's formatting (crates/lineside/src/pages) is tested with, too. */
 const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
 
-test("delays are said as the server says them", () => {
+test("delays are formatted as on the server", () => {
   for (const [status, delay, words, tone] of cases.delay) {
     assert.deepEqual(delayWords(status, delay), { words, tone }, `${status} ${delay}`);
   }
 });
 
-test("due times and ages are said as the server says them", () => {
+test("due times and ages are formatted as on the server", () => {
   for (const [value, words] of cases.due) assert.equal(dueWords(value), words, `due in ${value} s`);
   for (const [value, words] of cases.age) assert.equal(ageWords(value), words, `${value} s ago`);
 });
 
-test("figures are said as the server says them", () => {
+test("numbers are formatted as on the server", () => {
   for (const [value, words] of cases.duration) assert.equal(durationWords(value), words, `${value} s`);
   for (const [value, words] of cases.bytes) assert.equal(bytesWords(value), words, `${value} bytes`);
   for (const [value, words] of cases.share) assert.equal(shareWords(value), words, `a share of ${value}`);
   for (const [value, words] of cases.number) assert.equal(numberWords(value), words, `the number ${value}`);
 });
 
-test("what a report comes to is said as the server says it", () => {
+test("report totals are formatted as on the server", () => {
   assert.ok(cases.report.length > 5);
   for (const [report, words, figures, verdict] of cases.report) {
     assert.deepEqual(reportWords(report), { words, verdict });
@@ -33,35 +33,35 @@ test("what a report comes to is said as the server says it", () => {
   }
 });
 
-test("the end of a timetable is said as the server says it", () => {
+test("the end of a timetable is formatted as on the server", () => {
   assert.ok(cases.service.length > 5);
   for (const [daysLeft, state, words, tone, daysUntilStart] of cases.service) assert.deepEqual(serviceWords(daysLeft, state, daysUntilStart), { words, tone });
   assert.equal(serviceWords(undefined, "ok").words, "");
 });
 
-test("a moment is shown with its day and the name of its zone", () => {
+test("a moment is formatted with its date and timezone", () => {
   assert.equal(moment(0, "UTC"), "1 Jan 1970, 00:00:00 UTC");
 });
 
-test("a badge's label can always be read", () => {
+test("a badge's label always has enough contrast", () => {
   for (const [color, background, text] of cases.badge) {
     assert.deepEqual(badgeColors(color), { background, text }, String(color));
   }
 });
 
-test("moments come as RFC 3339 or as seconds", () => {
+test("times are parsed from RFC 3339 or seconds", () => {
   assert.equal(seconds("1970-01-01T01:00:10+01:00"), 10);
   assert.equal(seconds(10), 10);
   assert.equal(seconds(null), null);
   assert.equal(seconds("soon"), null);
 });
 
-test("a moment of another day is said with its day, as the server says it", () => {
+test("a time on another day is formatted with its date, as on the server", () => {
   assert.ok(cases.clock_or_day.length > 3);
   for (const [at, now, timezone, words] of cases.clock_or_day) assert.equal(clockOrDay(at, now, timezone), words);
 });
 
-test("a clock shows the time at the place", () => {
+test("a clock shows the time in a timezone", () => {
   assert.equal(clock(0, "Asia/Tokyo"), "09:00");
   assert.equal(clock(0, "UTC"), "00:00");
 });

@@ -4,7 +4,7 @@
 (() => {
   const chart = document.getElementById("chart");
   if (!chart) return;
-  const said = document.getElementById("said");
+  const status = document.getElementById("said");
   const field = document.getElementById("search");
   const all = { start: 0, count: Number(chart.dataset.samples), depth: -1 };
   const frames = Array.from(chart.querySelectorAll(".f"), (element) => ({
@@ -42,7 +42,7 @@
     for (const other of chart.querySelectorAll("[tabindex='0']")) other.setAttribute("tabindex", "-1");
     frame.element.setAttribute("tabindex", "0");
     frame.element.focus();
-    said.textContent = frame.words;
+    status.textContent = frame.words;
   }
 
   // A match within another match is counted once.
@@ -58,7 +58,7 @@
         until = frame.start + frame.count;
       }
     }
-    said.textContent = text === "" ? "" : `${share(count)} of the time is in ${field.value.trim()}`;
+    status.textContent = text === "" ? "" : `${share(count)} of the time is in ${field.value.trim()}`;
   }
 
   const visible = (frame) => frame.element.style.display !== "none";
@@ -79,7 +79,7 @@
   });
   chart.addEventListener("mouseover", (event) => {
     const frame = byElement.get(event.target.closest(".f"));
-    if (frame) said.textContent = frame.words;
+    if (frame) status.textContent = frame.words;
   });
   chart.addEventListener("keydown", (event) => {
     const at = byElement.get(event.target.closest(".f"));
