@@ -1,4 +1,4 @@
-/** A certificate for this machine, signed by itself: X.509 in as much DER as that takes (RFC 5280, RFC 8410). */
+/** Makes a self-signed X.509 certificate for localhost, encoded as DER (RFC 5280, RFC 8410). */
 import { generateKeyPairSync, sign } from "node:crypto";
 
 /** @param {number} tag @param {...Uint8Array} parts */
@@ -17,7 +17,7 @@ const time = (/** @type {string} */ text) => der(0x17, Buffer.from(text));
 const ED25519 = sequence(oid(0x2b, 0x65, 0x70));
 const COMMON_NAME = oid(0x55, 0x04, 0x03);
 const SUBJECT_ALT_NAME = oid(0x55, 0x1d, 0x11);
-/** The kind of name that is an address. */
+/** The tag of an iPAddress in a GeneralName. */
 const IP_ADDRESS = 0x87;
 
 /** @returns {{cert: string, key: string}} both as PEM */

@@ -1,6 +1,6 @@
 /**
- * Clients that follow channels, one per transport, all with the same face: the scenarios are the same
- * over each. The two over a WebSocket are the stock Centrifuge client, as anybody installs it.
+ * Clients that follow channels, one per transport, with one interface, so that the scenarios run over
+ * each. The two WebSocket clients are the stock Centrifuge client from npm.
  */
 import { Centrifuge as JsonClient } from "centrifuge";
 import { Centrifuge as ProtobufClient } from "centrifuge/build/protobuf";
@@ -8,18 +8,18 @@ import WebSocket from "ws";
 import { Store } from "../../plain/state.js";
 
 /**
- * How soon a client comes back, in milliseconds: the tests wait for it. And how long an answer may take: all clients share one
- * thread with the tests, on a machine that may be busy.
+ * Reconnect delays and timeout of clients, in milliseconds. Delays are short because the tests wait for them. The timeout is
+ * long because all clients share one thread with the tests, on a machine that may be busy.
  */
-const PATIENCE_MS = { minReconnectDelay: 20, maxReconnectDelay: 300, timeout: 20_000 };
+const TIMEOUTS_MS = { minReconnectDelay: 20, maxReconnectDelay: 300, timeout: 20_000 };
 
 /**
  * @typedef {object} Follower
- * @property {Store} store  what it holds
- * @property {any[]} heard  every message, in order: `{channel, epoch, offset?, data}`
- * @property {{channel: string, resumed: boolean}[]} opened  every time a channel was answered; `resumed` where nothing was missed
+ * @property {Store} store  the state of its channels
+ * @property {any[]} heard  all messages in order: `{channel, epoch, offset?, data}`
+ * @property {{channel: string, resumed: boolean}[]} opened  all answered subscriptions; `resumed` if nothing was missed
  * @property {{channel?: string, code: string|number}[]} refused
- * @property {(string|number)[]} ends  why connections ended
+ * @property {(string|number)[]} ends  codes or errors with which connections ended
  * @property {() => void} close
  * @property {any} [client]  the stock client
  */
@@ -33,17 +33,17 @@ function hear(follower, message) {
   if (message.data?.changes) follower.store.apply(message);
 }
 
-/** The stock client of a server. @param {typeof JsonClient} Client @param {string} base @param {any} [options] */
+/** Creates the stock client of a server. @param {typeof JsonClient} Client @param {string} base @param {any} [options] */
 export function connect(Client, base, options = {}) {
-  const client = new Client(`${base.replace("http", "ws")}/connection/websocket`, { websocket: WebSocket, ...PATIENCE_MS, ...options });
-  // Without a listener it throws; what goes wrong is seen where it is looked for.
+  const client = new Client(`${base.replace("http", "ws")}/connection/websocket`, { websocket: WebSocket, ...TIMEOUTS_MS, ...options });
+  // Without a listener the client throws on errors; tests check for errors where they expect them.
   client.on("error", () => {});
   return client;
 }
 
-/** In protobuf `data` is bytes, which hold JSON. @param {any} data */
+/** Decodes `data`, which in protobuf is bytes that contain JSON. @param {any} data */
 export const read = (data) => (data instanceof Uint8Array ? JSON.parse(Buffer.from(data).toString()) : data);
-/** What a client of this format sends as `data`. @param {typeof JsonClient} Client @param {any} data */
+/** Encodes `data` for a client's format. @param {typeof JsonClient} Client @param {any} data */
 export const written = (Client, data) => (Client === ProtobufClient ? Buffer.from(JSON.stringify(data)) : data);
 
 /** @param {typeof JsonClient} Client */
@@ -70,7 +70,7 @@ function overWebSocket(Client) {
   };
 }
 
-/** Server-sent events, read as the papers say. @param {string} base @param {string[]} channels @param {any} [options] @returns {Follower} */
+/** Follows channels over server-sent events, as the documentation describes. @param {string} base @param {string[]} channels @param {any} [options] @returns {Follower} */
 function overEvents(base, channels, { since, network = "city", token } = {}) {
   const follower = newFollower();
   const abort = new AbortController();
@@ -118,7 +118,7 @@ function overEvents(base, channels, { since, network = "city", token } = {}) {
   return follower;
 }
 
-/** Every transport: its name, how to follow channels over it, and what it calls a refusal. */
+/** All transports: name, function that follows channels, and error codes of refusals. */
 export const TRANSPORTS = [
   { name: "websocket, json", follow: overWebSocket(JsonClient), unknownFeed: 102, badChannel: 107, isWebSocket: true, Client: JsonClient },
   { name: "websocket, protobuf", follow: overWebSocket(/** @type {any} */ (ProtobufClient)), unknownFeed: 102, badChannel: 107, isWebSocket: true, Client: ProtobufClient },

@@ -1,4 +1,4 @@
-/** A line between client and server that can be cut, as networks do: without a word to either side. */
+/** A TCP proxy between client and server that can cut connections without notice, as networks do. */
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 
@@ -7,7 +7,7 @@ export async function openLine(base) {
   const { protocol, hostname, port } = new URL(base);
   /** @type {Set<import("node:net").Socket>} */
   const sockets = new Set();
-  /** @type {Set<[import("node:net").Socket, import("node:net").Socket]>} the server's end of each connection, and the client's */
+  /** @type {Set<[import("node:net").Socket, import("node:net").Socket]>} the server's and the client's socket of each connection */
   const pairs = new Set();
   let isDown = false;
   const server = createServer((near) => {
@@ -33,9 +33,9 @@ export async function openLine(base) {
   };
   return {
     base: `${protocol}//127.0.0.1:${/** @type {any} */ (server.address()).port}`,
-    /** Ends what is open; new connections are let through. */
+    /** Resets all open connections; new ones are accepted. */
     cut,
-    /** Ends what is open and refuses what comes, until `mend`. */
+    /** Resets all open connections and refuses new ones, until `mend`. */
     down() {
       isDown = true;
       cut();
@@ -43,7 +43,7 @@ export async function openLine(base) {
     mend() {
       isDown = false;
     },
-    /** What the server says lies unread, as with a client that has no time, until `release`. */
+    /** Stops reading from the server, like a slow client, until `release`. */
     hold() {
       for (const [far, near] of pairs) far.unpipe(near).pause();
     },

@@ -35,9 +35,9 @@ prefix = "app/private/"
 subscribe = "nobody"
 `;
 const PUBLICATIONS_KEPT = 5;
-/** How often a server asks whether a client lives, and a little more than it may take to answer. */
+/** The server's ping interval, and a little more than the time that a client has to answer. */
 const [PING_MS, PONG_MS] = [25_000, 11_500];
-/** The most that the server keeps of any channel. */
+/** Maximum number of publications in a channel's log. */
 const LOG_PUBLICATIONS_MAX = 1_024;
 
 /** @type {Awaited<ReturnType<typeof startServer>>} */
@@ -54,7 +54,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A call of the server API. @param {string} method @param {any} body */
+/** Calls the server API. @param {string} method @param {any} body */
 async function api(method, body) {
   const reply = await fetch(`${server.base}/api/${method}`, { method: "POST", headers: { "x-api-key": KEY }, body: JSON.stringify(body) });
   assert.equal(reply.status, 200, method);
@@ -66,17 +66,17 @@ async function api(method, body) {
 const tokenOf = (/** @type {string} */ user, /** @type {any} */ more = {}) => sign(SECRET, { sub: user, exp: inSeconds(60), ...more });
 
 let named = 0;
-/** A channel that no other test uses. @param {string} [prefix] */
+/** Returns a channel that no other test uses. @param {string} [prefix] */
 const fresh = (prefix = "app/room/") => `${prefix}${(named += 1)}`;
 
 describe("an operator's channels", { concurrency: true }, () => {
   for (const { name, follow } of TRANSPORTS) {
     describe(`over ${name}`, { concurrency: true }, () => {
-      test("what a back end publishes reaches who listens, in order", async () => {
+      test("publications of a back end reach subscribers in order", async () => {
         const channel = fresh();
         const follower = follow(server.base, [channel], {});
         try {
-          // Over server-sent events nothing says that one is subscribed: the first that is heard does.
+          // Server-sent events do not confirm a subscription; the first message does.
           await until(async () => {
             await api("publish", { channel, data: { warm: true } });
             return follower.heard.length > 0;
@@ -94,7 +94,7 @@ describe("an operator's channels", { concurrency: true }, () => {
         }
       });
 
-      test("what was published while the line was cut is not missed", async () => {
+      test("publications during a lost connection are not missed", async () => {
         const channel = fresh();
         const line = await openLine(server.base);
         const follower = follow(line.base, [channel], { network: channel });
@@ -139,8 +139,8 @@ describe("an operator's channels", { concurrency: true }, () => {
         return subscription;
       }
 
-      /** Who was told of, as users. @param {any} subscription */
-      function comings(subscription) {
+      /** Records joins and leaves as text. @param {any} subscription */
+      function recordJoins(subscription) {
         /** @type {string[]} */
         const told = [];
         subscription.on("join", ({ info }) => told.push(`join ${info.user}`));
@@ -148,7 +148,7 @@ describe("an operator's channels", { concurrency: true }, () => {
         return told;
       }
 
-      test("more was missed than is kept: that is said, and not hidden", async () => {
+      test("a subscription is not recovered if more was missed than the log has", async () => {
         const channel = fresh();
         const line = await openLine(server.base);
         const follower = follow(line.base, [channel], {});
@@ -157,7 +157,7 @@ describe("an operator's channels", { concurrency: true }, () => {
           await api("publish", { channel, data: 0 });
           await until(() => follower.heard.length > 0, "a publication");
           line.down();
-          // A channel's log holds more than its history: it takes this many to push the first out of both.
+          // A channel's log is larger than its history: this many publications evict the first from both.
           const publish = (/** @type {any} */ _, /** @type {number} */ number) => api("publish", { channel, data: { number } });
           for (let round = 0; round < LOG_PUBLICATIONS_MAX / 64 + 1; round += 1) await Promise.all(Array.from({ length: 64 }, publish));
           line.mend();
@@ -171,7 +171,7 @@ describe("an operator's channels", { concurrency: true }, () => {
         }
       });
 
-      test("a user publishes where users may, and is named; nobody else does", async () => {
+      test("only users can publish where the namespace allows it, and publications name them", async () => {
         const channel = fresh();
         await connected({ token: tokenOf("anna", { info: { name: "Anna" } }) }, async (anna) => {
           await connected({}, async (nobody) => {
@@ -188,7 +188,7 @@ describe("an operator's channels", { concurrency: true }, () => {
         });
       });
 
-      test("history has what is kept, forwards, backwards and from a position on", async () => {
+      test("history can be read forwards, backwards and from a position", async () => {
         const channel = fresh();
         for (let number = 1; number <= PUBLICATIONS_KEPT + 2; number += 1) await api("publish", { channel, data: { number } });
         await connected({}, async (client) => {
@@ -206,11 +206,11 @@ describe("an operator's channels", { concurrency: true }, () => {
         });
       });
 
-      test("who is there is told, and who comes and goes", async () => {
+      test("presence lists clients, and joins and leaves are announced", async () => {
         const channel = fresh();
         await connected({ token: tokenOf("anna", { info: { name: "Anna" } }) }, async (anna) => {
           const subscription = anna.newSubscription(channel, { joinLeave: true });
-          const told = comings(subscription);
+          const told = recordJoins(subscription);
           subscription.subscribe();
           await subscription.ready(10_000);
           await connected({ token: tokenOf("bert") }, async (bert) => {
@@ -238,7 +238,7 @@ describe("an operator's channels", { concurrency: true }, () => {
         });
       });
 
-      test("a private channel opens to a token for it, or to a connection whose token names it", async () => {
+      test("a private channel requires a subscription token, or a connection token that names it", async () => {
         const channel = fresh("app/private/");
         await connected({ token: tokenOf("anna") }, async (anna) => {
           const refused = [];
@@ -276,7 +276,7 @@ describe("an operator's channels", { concurrency: true }, () => {
         }
       });
 
-      test("a token that is not good is refused, and one that expires is refreshed", async () => {
+      test("an invalid token is refused, and an expiring one is refreshed", async () => {
         const ends = [];
         const stranger = connect(Client, server.base, { token: sign("another secret", { sub: "eve" }) });
         stranger.on("disconnected", ({ code }) => ends.push(code));
@@ -302,11 +302,11 @@ describe("an operator's channels", { concurrency: true }, () => {
           await until(() => made >= 3, "a refresh or two", 20_000);
           await api("publish", { channel, data: "still here" });
           await until(() => heard.includes("still here"), "a publication after the first token's end");
-          assert.deepEqual(gone, [], "the connection stayed as it was");
+          assert.deepEqual(gone, [], "the connection stayed open");
         });
       });
 
-      test("a token that has run out is asked for anew, before there is a connection", async () => {
+      test("an expired token is refreshed before connecting", async () => {
         let made = 0;
         const getToken = async () => {
           made += 1;
@@ -315,7 +315,7 @@ describe("an operator's channels", { concurrency: true }, () => {
         await connected({ token: tokenOf("anna", { exp: inSeconds(-60) }), getToken }, async () => assert.equal(made, 1));
       });
 
-      test("a connection on which nothing happens is asked whether it lives, and stays", async () => {
+      test("an idle connection is pinged and stays open", async () => {
         /** @type {Buffer[]} */
         const said = [];
         class Listening extends WebSocket {
@@ -332,8 +332,8 @@ describe("an operator's channels", { concurrency: true }, () => {
           (await subscribed(client, channel)).on("publication", ({ data }) => heard.push(read(data)));
           const before = said.length;
           await until(() => said.length > before, "a ping", PING_MS + 10_000);
-          assert.ok(said[before].length <= 2, `nothing else was said: ${said[before]}`);
-          // Who does not answer is let go within this time.
+          assert.ok(said[before].length <= 2, `only a ping was sent: ${said[before]}`);
+          // A client that does not answer is disconnected within this time.
           await new Promise((resolve) => setTimeout(resolve, PONG_MS));
           await api("publish", { channel, data: "still here" });
           await until(() => heard.includes("still here"), "a publication");
@@ -362,7 +362,7 @@ describe("an operator's channels", { concurrency: true }, () => {
 });
 
 for (const [version, read] of /** @type {const} */ ([["HTTP/1.1", overHttp1], ["HTTP/2", overHttp2]])) {
-  describe(`an event stream over ${version} ends, and says why`, { concurrency: true }, () => {
+  describe(`an event stream over ${version} ends with a reason`, { concurrency: true }, () => {
     test("when the token of its reader expires", async () => {
       const heard = await read(`/events?channel=${fresh()}&token=${tokenOf("anna", { exp: inSeconds(3) })}`);
       assert.match(heard, /\n: expired: .+\n$/);
@@ -377,7 +377,7 @@ for (const [version, read] of /** @type {const} */ ([["HTTP/1.1", overHttp1], ["
   });
 }
 
-/** All of a reply. @param {string} address @param {() => Promise<any>} [begun] called when it has begun */
+/** Reads a whole response. @param {string} address @param {() => Promise<any>} [begun] called when the response has begun */
 async function overHttp1(address, begun = async () => {}) {
   const reply = await fetch(`${server.base}${address}`);
   assert.equal(reply.status, 200);
@@ -385,7 +385,7 @@ async function overHttp1(address, begun = async () => {}) {
   return reply.text();
 }
 
-/** The same. @param {string} address @param {() => Promise<any>} [begun] */
+/** Reads a whole response over HTTP/2. @param {string} address @param {() => Promise<any>} [begun] */
 async function overHttp2(address, begun = async () => {}) {
   const session = http2.connect(server.base);
   try {
@@ -401,7 +401,7 @@ async function overHttp2(address, begun = async () => {}) {
   }
 }
 
-test("a page of a server that lets nobody in without a token is told so, and asks no more", async () => {
+test("a page without a token is refused by a server that requires one, and does not retry", async () => {
   const place = await mkdtemp(path.join(tmpdir(), "lineside-"));
   const strict = await startServer(place, `[token]\nhmac = "${SECRET}"\n`);
   /** @type {string[]} */

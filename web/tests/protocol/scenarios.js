@@ -1,16 +1,16 @@
-/** What holds for every client of a city's channels, whatever the transport, plain or over TLS. */
+/** Scenarios of a city's channels for every transport, with and without TLS. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cellOf } from "../../map/geohash.js";
 import { until } from "../server.js";
 import { TRANSPORTS } from "./clients.js";
-import { changes, holdsWhatTheServerHolds, states } from "./held.js";
+import { changes, holdsWhatTheServerHolds, states } from "./state_match.js";
 import { openLine } from "./line.js";
 
-/** As many channels as one connection may have, unless configured otherwise. */
+/** Default maximum number of channels of a connection. */
 export const CHANNELS_MAX = 512;
 
-/** Follows, hands over, and leaves nothing behind. @param {any} transport @param {string} base @param {string[]} channels @param {any} options @param {(follower: import("./clients.js").Follower) => Promise<void>} look */
+/** Follows channels, calls `look` with the follower, and closes it. @param {any} transport @param {string} base @param {string[]} channels @param {any} options @param {(follower: import("./clients.js").Follower) => Promise<void>} look */
 async function following(transport, base, channels, options, look) {
   const follower = transport.follow(base, channels, options);
   try {
@@ -24,27 +24,27 @@ async function following(transport, base, channels, options, look) {
 export function cityScenarios(place) {
   for (const transport of TRANSPORTS) {
     describe(`over ${transport.name}`, { concurrency: true }, () => {
-      test("the state comes first, then changes, and both are what the server holds", async () => {
+      test("the state comes first, then changes, and the result matches the server's state", async () => {
         const vehicle = place.vehicles.find(({ properties }) => properties.route_id).properties;
         const channels = ["feed/city", "feed/city-vehicles", "alerts/city-alerts", `route/city/${vehicle.route_id}`];
         await following(transport, place.base, channels, {}, async (follower) => {
           for (const channel of channels) await until(() => follower.store.holdings.get(channel)?.whole, `a state of ${channel}`);
           const first = follower.heard.find(({ channel }) => channel === "feed/city");
           assert.equal(first.data.state.part, 1);
-          assert.equal(first.data.gap, undefined, "nobody was here before, so nothing was missed");
+          assert.equal(first.data.gap, undefined, "a new client has missed nothing");
           await until(() => changes(follower).length > 2, "changes");
           for (const channel of channels) await holdsWhatTheServerHolds(place.base, follower, channel);
         });
       });
 
-      test("an area is what drives in it", async () => {
+      test("an area channel has the vehicles in its cell", async () => {
         const [longitude, latitude] = place.vehicles[0].geometry.coordinates;
         const cell = cellOf(latitude, longitude, 5);
         const channel = `area/${cell}`;
         await following(transport, place.base, [channel], {}, (follower) => holdsWhatTheServerHolds(place.base, follower, channel));
       });
 
-      test("after a cut line it goes on, without a second state", async () => {
+      test("a lost connection resumes without a second state", async () => {
         const line = await openLine(place.base);
         await following(transport, line.base, ["feed/city", "feed/city-vehicles"], {}, async (follower) => {
           for (const channel of ["feed/city", "feed/city-vehicles"]) await holdsWhatTheServerHolds(place.base, follower, channel);
@@ -52,7 +52,7 @@ export function cityScenarios(place) {
           await until(() => follower.ends.length > 0, "the end of the connection");
           const [before, openedBefore] = [follower.heard.length, follower.opened.length];
           await new Promise((resolve) => setTimeout(resolve, 2_500));
-          assert.equal(follower.heard.length, before, "nothing is heard over a line that is down");
+          assert.equal(follower.heard.length, before, "no messages arrive while the connection is down");
           line.mend();
           await until(() => changes(follower, before).length > 1, "changes after the cut");
           assert.deepEqual(states(follower, before), [], "no second state");
@@ -64,7 +64,7 @@ export function cityScenarios(place) {
         }).finally(() => line.close());
       });
 
-      test("a position that the server no longer has gives the state, marked", async () => {
+      test("an unknown position gives the state with a gap", async () => {
         await following(transport, place.base, ["feed/city-vehicles"], { since: { offset: 5, epoch: "zzzzzzzz" } }, async (follower) => {
           await until(() => follower.store.holdings.get("feed/city-vehicles")?.whole, "a state");
           assert.equal(follower.heard[0].data.gap, true);
@@ -75,7 +75,7 @@ export function cityScenarios(place) {
         });
       });
 
-      test("an unknown feed and a malformed channel are refused, each by its code", async () => {
+      test("an unknown feed and a malformed channel are refused with their codes", async () => {
         await following(transport, place.base, ["feed/nowhere"], {}, async ({ refused }) => {
           await until(() => refused.length > 0, "a refusal");
           assert.equal(refused[0].code, transport.unknownFeed);
@@ -88,7 +88,7 @@ export function cityScenarios(place) {
         }
       });
 
-      test("a vehicle that is not there is an empty state", async () => {
+      test("an unknown vehicle has an empty state", async () => {
         const channel = "vehicle/city-vehicles/nobody%20knows%20it";
         await following(transport, place.base, [channel], {}, async ({ heard, store }) => {
           await until(() => store.holdings.get(channel)?.whole, "a state");
@@ -96,7 +96,7 @@ export function cityScenarios(place) {
         });
       });
 
-      test("many channels at once", async () => {
+      test("many channels can be followed at once", async () => {
         const many = transport.isWebSocket ? CHANNELS_MAX : 64;
         const real = place.vehicles.map(({ properties }) => `vehicle/city-vehicles/${encodeURIComponent(properties.id ?? properties.vehicle_id)}`);
         const channels = [...real, ...Array.from({ length: CHANNELS_MAX }, (_, at) => `vehicle/city-vehicles/none-${at}`)].slice(0, many);

@@ -1,4 +1,4 @@
-/** A reader that its channels overtake: what it is told then, and what it holds. */
+/** A slow reader whose position falls out of the log receives the state again. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -7,11 +7,11 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { startDemo, startServer, until } from "../server.js";
 import { CLIENTS, TRANSPORTS, connect } from "./clients.js";
-import { changes, holdsWhatTheServerHolds, states } from "./held.js";
+import { changes, holdsWhatTheServerHolds, states } from "./state_match.js";
 import { openLine } from "./line.js";
 
 const KEY = "the key of a back end";
-/** What a channel's log may hold in any case. */
+/** Configured maximum size of a channel's log, in bytes. */
 const LOG_BYTES = 1 << 20;
 const [CITY, FLOOD] = ["feed/city-vehicles", "app/flood"];
 const config = (/** @type {string} */ demo) => `
@@ -24,18 +24,18 @@ id = "city-vehicles"
 url = "${demo}/gtfs-rt/city-vehicles.pb"
 poll = "1s"
 `;
-/** What fills sockets: publications of a size near the largest, and more of them than any system's buffers take. */
+/** Size of the publications that fill a socket, in bytes, and a number of them that exceeds any socket buffer. */
 const [FILLING_BYTES, FILLINGS_MAX] = [140_000, 600];
 
-/** How often one of them is looked after. */
-const LOOKS_MAX = 4_000;
+/** Maximum number of checks until one of them is delivered. */
+const CHECKS_MAX = 4_000;
 
 /** @type {Awaited<ReturnType<typeof startDemo>>} */
 let demo;
 before(async () => (demo = await startDemo(["--vehicles", "600"])));
 after(() => demo?.stop());
 
-/** A metric of a server. @param {string} base @param {string} name */
+/** Reads a metric of a server. @param {string} base @param {string} name */
 async function metric(base, name) {
   const text = await (await fetch(`${base}/metrics`)).text();
   const line = text.split("\n").find((line) => line.startsWith(`${name} `));
@@ -49,27 +49,27 @@ async function publish(base, body) {
   assert.equal((await reply.json()).error, undefined);
 }
 
-/** Publishes until the connection that alone listens there takes no more. @param {string} base @param {string} channel @param {boolean} more on until the log has run over */
+/** Publishes until the socket of the only subscriber is full. @param {string} base @param {string} channel @param {boolean} more true continues until the log overflows */
 async function fill(base, channel, more) {
   const before = await metric(base, "lineside_wire_blocked_total");
   const isBlocked = async () => (await metric(base, "lineside_wire_blocked_total")) > before;
-  // At random, so that it is as long compressed.
+  // Random bytes, which do not compress.
   const body = JSON.stringify({ channel, data: randomBytes(FILLING_BYTES).toString("base64") });
   for (let sent = 0; !(await isBlocked()); sent += 1) {
-    assert.ok(sent < FILLINGS_MAX, "sockets take without end");
+    assert.ok(sent < FILLINGS_MAX, "the socket never fills");
     const delivered = await metric(base, "lineside_wire_deliveries_total");
     await publish(base, body);
-    // Each on its way before the next, so that the log does not run over before sockets do.
+    // Each publication is delivered before the next, so that the socket fills before the log overflows.
     const isOnItsWay = async () => (await isBlocked()) || (await metric(base, "lineside_wire_deliveries_total")) > delivered;
-    for (let looks = 0; !(await isOnItsWay()); looks += 1) {
-      assert.ok(looks < LOOKS_MAX, "a publication does not set out");
+    for (let checks = 0; !(await isOnItsWay()); checks += 1) {
+      assert.ok(checks < CHECKS_MAX, "a publication is not delivered");
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
   for (let beyond = 0; more && beyond < 2 * LOG_BYTES; beyond += FILLING_BYTES) await publish(base, body);
 }
 
-/** Waits until the log of the city's vehicles begins later than it now ends. @param {string} base */
+/** Waits until the log of the city's vehicles begins after its current end. @param {string} base */
 async function overtaken(base) {
   const client = connect(CLIENTS[0].Client, base);
   client.connect();
@@ -85,10 +85,10 @@ async function overtaken(base) {
   }
 }
 
-describe("a reader that is overtaken", { concurrency: true }, () => {
+describe("a reader that falls behind the log", { concurrency: true }, () => {
   for (const { name, follow, isWebSocket } of TRANSPORTS) {
-    // A server each: whose socket is full is only known of a server as a whole.
-    test(`over ${name}: it is given the state, marked, and goes on over the same connection`, async () => {
+    // Each test has its own server, because the metric of blocked sockets counts all connections.
+    test(`over ${name}: it receives the state with a gap over the same connection`, async () => {
       const folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
       const server = await startServer(folder, config(demo.base), "/proxy/city-vehicles");
       const line = await openLine(server.base);
@@ -98,19 +98,19 @@ describe("a reader that is overtaken", { concurrency: true }, () => {
         if (isWebSocket) await until(() => follower.opened.length === 2, "both subscriptions");
         const before = follower.heard.length;
         line.hold();
-        // A stream of events would end with its channel that has no state.
+        // An event stream would end with the channel without a state.
         await fill(server.base, FLOOD, isWebSocket);
         await overtaken(server.base);
         line.release();
         const again = () => states(follower, before).filter(({ channel }) => channel === CITY);
-        await until(() => again().length > 0, "a state in place of what was missed");
+        await until(() => again().length > 0, "a state that replaces the missed changes");
         const [{ data }] = again();
         assert.deepEqual([data.state.part, data.gap], [1, true]);
         const from = follower.heard.length;
         await until(() => changes(follower, from).some(({ channel }) => channel === CITY), "changes after it");
         await holdsWhatTheServerHolds(server.base, follower, CITY);
         assert.deepEqual([follower.ends, again().filter(({ data }) => data.state.part === 1).length], [[], 1]);
-        // A channel without a state ends instead, and over a WebSocket the client asks for it again.
+        // A channel without a state is unsubscribed, and a WebSocket client subscribes to it again.
         if (isWebSocket) await until(() => follower.opened.some(({ channel }, at) => channel === FLOOD && at > 1), "the flood again");
       } finally {
         follower.close();

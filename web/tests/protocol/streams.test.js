@@ -1,13 +1,13 @@
-/** The same scenarios over every transport, against a demo whose vehicles move. */
+/** The scenarios over every transport, against a demo with moving vehicles. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import WebSocket from "ws";
 import { startDemo, until } from "../server.js";
 import { CLIENTS, TRANSPORTS, connect } from "./clients.js";
-import { holdsWhatTheServerHolds } from "./held.js";
+import { holdsWhatTheServerHolds } from "./state_match.js";
 import { CHANNELS_MAX, cityScenarios } from "./scenarios.js";
 
-/** Few enough that a change of all of them is one message. */
+/** Few enough vehicles that a change of all of them fits one message. */
 const CITY = ["--vehicles", "60"];
 
 /** @type {Awaited<ReturnType<typeof startDemo>>} */
@@ -26,7 +26,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
 
   describe("a server that restarts", { concurrency: true }, () => {
     for (const transport of TRANSPORTS) {
-      test(`over ${transport.name}: clients are told, come back, and hold what it holds then`, async () => {
+      test(`over ${transport.name}: clients are notified, reconnect, and have the new server's state`, async () => {
         const first = await startDemo(CITY);
         const follower = transport.follow(first.base, ["feed/city-vehicles"], {});
         try {
@@ -39,7 +39,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
           try {
             await until(() => follower.heard.length > before, "messages of the new server", 30_000);
             await holdsWhatTheServerHolds(second.base, follower, "feed/city-vehicles");
-            // A new life of the sequence: what was missed is not known, so the state says that something was.
+            // With a new epoch the server cannot know the missed changes, so the state has a gap.
             if (follower.heard[before].epoch !== follower.heard[0].epoch) assert.equal(follower.heard[before].data.gap, true);
           } finally {
             await second.stop();
@@ -66,12 +66,12 @@ describe("a city's channels", { concurrency: 3 }, () => {
         }
       }
 
-      test("a feed's history is what its log still has, in order", async () => {
+      test("a feed's history has the publications of its log in order", async () => {
         await connected(async (client) => {
           const subscription = client.newSubscription("feed/city");
           subscription.subscribe();
           await subscription.ready(10_000);
-          // A page has 64 KiB at most, which may be one publication: it is asked on from the last.
+          // A page has at most 64 KiB, which may be one publication, so several pages are read.
           const offsets = [];
           let since;
           await until(async () => {
@@ -86,7 +86,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
         });
       });
 
-      test("nobody publishes into what producers say, nor asks who reads it", async () => {
+      test("clients cannot publish to feed channels or read their presence", async () => {
         await connected(async (client) => {
           const data = Client === CLIENTS[1].Client ? Buffer.from("{}") : {};
           await assert.rejects(client.publish("feed/city", data), { code: 103 });
@@ -99,7 +99,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
         });
       });
 
-      test("what is no longer wanted is no longer sent", async () => {
+      test("nothing is sent after unsubscribing", async () => {
         await connected(async (client) => {
           let heard = 0;
           const subscription = client.newSubscription("feed/city-vehicles");
@@ -117,7 +117,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
         });
       });
 
-      test("one channel more than a connection may have is refused, and the others go on", async () => {
+      test("a channel above the connection's maximum is refused, and the others continue", async () => {
         const channels = Array.from({ length: CHANNELS_MAX + 1 }, (_, at) => `vehicle/city-vehicles/v${at}`);
         const follower = follow(demo.base, channels, {});
         try {
@@ -128,7 +128,7 @@ describe("a city's channels", { concurrency: 3 }, () => {
         }
       });
 
-      test("messages are compressed where the client offers it, and only there", async () => {
+      test("messages are compressed only if the client offers it", async () => {
         for (const perMessageDeflate of [true, false]) {
           const sockets = [];
           class Offering extends WebSocket {

@@ -7,7 +7,7 @@ import { startDemo, startServer, until } from "../server.js";
 import { selfSigned } from "./certificate.js";
 import { cityScenarios } from "./scenarios.js";
 
-// The certificate is signed by itself; nothing but this file's clients run in this process.
+// The certificate is self-signed. Only this file's clients run in this process.
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
 
 const config = (/** @type {string} */ demo) => `

@@ -1,4 +1,4 @@
-/** JSON web tokens by HS256, as an operator's back end signs them. */
+/** JSON web tokens with HS256, as an operator's back end signs them. */
 import { createHmac } from "node:crypto";
 
 const part = (/** @type {any} */ value) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -9,5 +9,5 @@ export function sign(secret, claims) {
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 }
 
-/** So many seconds from now, as `exp` has it. @param {number} seconds */
+/** Returns the `exp` of a token that expires in this many seconds. @param {number} seconds */
 export const inSeconds = (seconds) => Math.floor(Date.now() / 1000) + seconds;

@@ -1,9 +1,9 @@
-/** What a follower holds, against what the server says that a channel holds. */
+/** Compares a follower's state of a channel with the server's. */
 import assert from "node:assert/strict";
 import { keyOf } from "../../plain/state.js";
 import { until } from "../server.js";
 
-/** A record as text, whatever the order of its members. @param {any} value @returns {any} */
+/** Sorts the members of a record, so that equal records have equal JSON. @param {any} value @returns {any} */
 function sorted(value) {
   if (Array.isArray(value)) return value.map(sorted);
   if (value === null || typeof value !== "object") return value;
@@ -26,7 +26,7 @@ function followerHolds(follower, channel) {
 }
 
 /**
- * Waits until both hold the same: the server's state moves on, so it is asked until no change was under way.
+ * Waits until both states are equal. The server's state keeps changing, so it is polled until no change is in flight.
  * @param {string} base @param {import("./clients.js").Follower} follower @param {string} channel
  */
 export async function holdsWhatTheServerHolds(base, follower, channel) {
@@ -38,8 +38,8 @@ export async function holdsWhatTheServerHolds(base, follower, channel) {
   await until(isSame, `${channel} to be the same at both ends`, 60_000);
 }
 
-/** Messages with a part of a state, from the one at `from` on. @param {import("./clients.js").Follower} follower @param {number} [from] */
+/** Returns the messages with a part of a state, starting at index `from`. @param {import("./clients.js").Follower} follower @param {number} [from] */
 export const states = (follower, from = 0) => follower.heard.slice(from).filter(({ data }) => data.state);
 
-/** Messages with changes only. @param {import("./clients.js").Follower} follower @param {number} [from] */
+/** Returns the messages with changes, starting at index `from`. @param {import("./clients.js").Follower} follower @param {number} [from] */
 export const changes = (follower, from = 0) => follower.heard.slice(from).filter(({ data }) => !data.state);
