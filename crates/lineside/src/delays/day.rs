@@ -64,22 +64,22 @@ pub(crate) struct DelayHistory {
     pub(crate) is_left_out: bool,
 }
 
-/// The present of the data that a sample is of.
+/// The data time of a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SampleTime {
     pub(super) at: UnixMillis,
-    /// A recording is played: its present is not the server's, and goes back when it starts again.
+    /// True if a recording is played: its clock is not the server's, and goes back when it restarts.
     pub(super) is_recording: bool,
 }
 
 impl SampleTime {
-    /// The present of a network's data.
+    /// Returns the current time of a network's data.
     pub(super) fn for_network(network: &Network) -> Self {
         Self { at: network.data_now(), is_recording: network.replay_time().is_some() }
     }
 }
 
-/// A quarter as it lies in memory.
+/// A quarter as stored in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct QuarterCounts {
     /// The number of the quarter since 1970.
@@ -144,7 +144,8 @@ impl QuarterSeries {
         }
     }
 
-    /// The same of a recording, which goes back when it starts again: then what its last run showed at that time counts, too.
+    /// Adds a quarter of a recording, whose clock goes back when it restarts: the quarters of its previous run are
+    /// retained and added to.
     fn add_recorded_quarter(&mut self, seen: QuarterCounts) {
         let of_day = |it: &QuarterCounts| {
             usize::try_from(it.quarter.abs_diff(seen.quarter)).unwrap_or(usize::MAX) < QUARTERS_MAX
@@ -167,7 +168,7 @@ impl QuarterSeries {
         }
     }
 
-    /// Adds what was seen at a time.
+    /// Adds a sample at a time.
     pub(super) fn add_sample(&mut self, seen: QuarterCounts, time: SampleTime) {
         if time.is_recording {
             self.add_recorded_quarter(seen);
@@ -196,9 +197,9 @@ impl QuarterSeries {
 struct FeedDay {
     all: QuarterSeries,
     lines: HashMap<SmolStr, QuarterSeries>,
-    /// A recording is played: its quarters are those of the recording.
+    /// True if a recording is played: the quarters are those of the recording.
     is_recording: bool,
-    /// The last quarter in which a line found no place.
+    /// The last quarter in which a line was left out because the history was full.
     full: Option<u32>,
 }
 
@@ -265,7 +266,7 @@ impl DelayDay {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// What was seen of a question's sources, as a whole or of a line. `now` is the present of its data.
+    /// Returns the history of a question's sources, as a whole or for one line. `now` is the present of the data.
     pub(super) fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> DelayHistory {
         let feed = match &question.sources[..] {
             [] => return DelayHistory::default(),
@@ -318,7 +319,7 @@ impl DelayDay {
         ended
     }
 
-    /// Adds what is seen of a feed, as a whole and by lines.
+    /// Adds a sample of a feed's trips, as a whole and by lines.
     pub(super) fn add_trips(
         &self,
         feed: &FeedId,
@@ -357,7 +358,7 @@ impl DelayDay {
         let first = quarter_number(UnixMillis(day_start(now)));
         let mut days = self.lock_days();
         days.feeds.retain(|id, day| {
-            // The lines of a recording are the same in each of its runs.
+            // Each run of a recording has the same lines.
             let is_recent = |quarter: u32| day.is_recording || quarter >= first;
             day.lines.retain(|_, series| series.0.back().is_some_and(|it| is_recent(it.quarter)));
             day.full = day.full.filter(|full| is_recent(*full));

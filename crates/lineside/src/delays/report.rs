@@ -114,18 +114,18 @@ impl DelayReport {
 }
 
 impl DelayReport {
-    /// Whether its data are those of a recording, whose present is not the server's.
+    /// Returns true if the data are those of a recording, whose clock is not the server's.
     pub(crate) fn is_recording(&self) -> bool {
         self.question.network.replay_time().is_some()
     }
 
-    /// Whether a delay, or a cancellation, is known of any trip.
+    /// Returns true if the delay or the cancellation of a trip is known.
     pub(crate) fn has_known_trip(&self) -> bool {
         self.counts.is_some_and(|counts| counts.trips > counts.unknown)
     }
 
-    /// Which share of the trips with known times, and of those that are cancelled, is neither late nor cancelled, from 0 to 1;
-    /// `None` where too little is known.
+    /// Returns the share of trips that are neither late nor cancelled among the cancelled trips and those with known
+    /// times, from 0 to 1; `None` if too little is known.
     pub(crate) fn on_time_share(&self) -> Option<f64> {
         let counts = self.counts.filter(|counts| counts.is_conclusive())?;
         on_time_share(&counts)

@@ -32,7 +32,8 @@ pub(super) struct StopDelays {
 }
 
 impl StopDelays {
-    /// What was seen of a stop in the day until `data_now`, the present of its data. It has a place from now on, if there is one.
+    /// Returns the history of a stop in the day until `data_now`, the present of its data, and samples the stop from
+    /// now on if the limit allows it.
     pub(super) fn watch_stop(
         &self,
         feed: &FeedId,
@@ -68,7 +69,7 @@ impl StopDelays {
         watched.keys().cloned().collect()
     }
 
-    /// Adds what is seen of one.
+    /// Adds the counts of a stop.
     pub(super) fn add_counts(&self, asked: &Asked, counts: &DelayCounts, time: SampleTime) {
         if let Some(known) = self.lock_watched().get_mut(asked) {
             known.series.add_sample(QuarterCounts::from_counts(counts, time.at), time);

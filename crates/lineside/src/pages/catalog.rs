@@ -94,7 +94,7 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     let main = html! {
         div.page {
             (render_head(&title, &entries, app.now()))
-            // Who searches gets what is found first.
+            // In a search, the results come first.
             @if query.words.trim().is_empty() {
                 (favourites::render_list(None))
                 (network_index::render_rider_links(&app))

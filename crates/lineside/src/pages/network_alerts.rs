@@ -130,7 +130,7 @@ struct AlertsView {
     now: i64,
     /// The notice that a recording is played.
     recording: Markup,
-    /// Whether the network has real-time feeds, which may bring alerts.
+    /// True if the network has real-time feeds, which may have alerts.
     has_realtime: bool,
     /// The names of the network's feeds, by id.
     feed_names: BTreeMap<String, String>,

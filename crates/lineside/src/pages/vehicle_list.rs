@@ -131,7 +131,7 @@ fn render_vehicle_row(app: &App, record: &Record) -> Markup {
     let network = app.ingest().find_network_of_feed(record.feed.as_str());
     let network = network.as_ref().map_or(record.feed.as_str(), |network| network.id().as_str());
     let vehicle = record.vehicle();
-    // A vehicle without a delay is not on schedule: nothing is known of it.
+    // A vehicle without a delay is not on schedule: its delay is unknown.
     let delay = join.delay.map(|delay| words::format_delay("realtime", Some(i64::from(delay))));
     let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
     html! {

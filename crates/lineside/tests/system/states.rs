@@ -162,7 +162,8 @@ async fn a_future_timetable_is_not_yet_valid() {
     server.stop("-TERM");
 }
 
-/// A message of 8 February 2024, 12:00:00 and later, about a vehicle and two trips that no timetable has.
+/// Returns a message of 8 February 2024, 12:00:00 or later, about a vehicle and two trips that the timetable does not
+/// have.
 fn write_recording(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     for at in [1_707_393_600, 1_707_393_610] {

@@ -13,7 +13,7 @@ use crate::pages::{badge, board, icons, line, network_page, states, trips, words
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
 /// The longest time that an open page shows an answer after it last heard from the server.
 const GOOD_FOR_MAX: Duration = Duration::from_secs(5 * 60);
-/// Lines to choose from; beyond it the choice would be longer than the page.
+/// The most lines to choose from; a longer list would be longer than the page.
 const LINES_CHOSEN_MAX: usize = 500;
 
 /// Returns the page's title.
@@ -74,7 +74,7 @@ fn join_query<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     }
 }
 
-/// The address of the same question for another line.
+/// Returns the address of this question for another line.
 pub(super) fn line_address(answer: &DelayReport, route: &str) -> String {
     let stop = answer.question.stop.as_deref().map(|stop| ("stop", stop));
     let query = join_query([("route", route)].into_iter().chain(stop));
@@ -277,13 +277,13 @@ fn explain_unknown(answer: &DelayReport) -> String {
     }
 }
 
-/// Whether the live trips of the network are all missing from its timetable.
+/// Returns true if the network has live trips and its timetable has none of them.
 fn has_only_unknown_trips(answer: &DelayReport) -> bool {
     let DelayQuestion { network, timetable, .. } = &answer.question;
     timetable.as_ref().is_some_and(|it| network_page::has_only_unknown_trips(network, it))
 }
 
-/// Where to see which ids do not match, if that is why delays are not known.
+/// Renders a link to the unmatched ids, if they are the reason for unknown delays.
 fn render_match_link(answer: &DelayReport) -> Markup {
     let is_unmatched = answer.word == DelayVerdict::Unknown && has_only_unknown_trips(answer);
     html! {
@@ -293,7 +293,7 @@ fn render_match_link(answer: &DelayReport) -> Markup {
     }
 }
 
-/// The feeds that are not to be believed, and why.
+/// Renders the feeds without fresh data, and the reasons.
 fn render_sources(answer: &DelayReport) -> Markup {
     let silent: Vec<&DelaySource> =
         answer.question.sources.iter().filter(|source| !source.is_fresh).collect();
@@ -414,7 +414,7 @@ fn render_place(trip: &TripDelay, answer: &DelayReport, is_embedded: bool) -> Ma
     }
 }
 
-/// Where else the same is to be had.
+/// Renders links to other views of the answer.
 fn render_about(answer: &DelayReport, is_embedded: bool) -> Markup {
     let asked = &answer.question;
     let page =

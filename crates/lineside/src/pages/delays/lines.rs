@@ -10,7 +10,7 @@ use crate::pages::{badge, words};
 /// Lines that the table shows.
 const LINES_SHOWN_MAX: usize = 200;
 
-/// Each line with its counts.
+/// Renders each line with its counts.
 pub(super) fn render_lines(answer: &DelayReport) -> Markup {
     html! {
         @if answer.lines.len() > 1 {
@@ -45,7 +45,7 @@ pub(super) fn render_lines(answer: &DelayReport) -> Markup {
     }
 }
 
-/// A count of a line's trips: a dash where nothing is known of any of them, for then 0 would be a claim.
+/// Renders a count of a line's trips; a dash if the delays of all of them are unknown, because 0 would be wrong.
 fn render_count(counts: &DelayCounts, count: usize) -> Markup {
     html! {
         @if counts.trips > 0 && counts.unknown == counts.trips {

@@ -24,7 +24,7 @@ struct Month {
     days: Vec<(Date, u64)>,
 }
 
-/// The section with the calendar of these days. `present` is what the mark of the day is called.
+/// Renders the section with the calendar of these days. `present` is the name of the mark for the current day.
 pub(super) fn section(days: ServiceDays<'_>, today: Date, present: &str) -> Markup {
     let most = days.trips.iter().copied().max().unwrap_or(0);
     let months = split_months(days);

@@ -91,7 +91,7 @@ impl VersionsView<'_> {
         self.feed.id()
     }
 
-    /// What the mark of the present is called: the moment that a recording plays is not today.
+    /// Returns the name of the mark for the current day: a recording's day is not today.
     fn present_name(&self) -> &'static str {
         if self.feed.network().replay_time().is_some() { "recording" } else { "today" }
     }

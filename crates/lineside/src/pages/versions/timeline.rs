@@ -61,7 +61,7 @@ impl Timeline {
         }
     }
 
-    /// The first and the last day of the axis.
+    /// Returns the first and the last day of the axis.
     fn ends(&self) -> (String, String) {
         let written = |day: Date, cut: Option<&str>| {
             format!("{}{}", cut.unwrap_or_default(), day.strftime("%-d %b %Y"))
