@@ -137,7 +137,7 @@ fn on_time_share(counts: &DelayCounts) -> Option<f64> {
     (known > 0).then(|| (counts.on_time + counts.early) as f64 / known as f64)
 }
 
-/// A silent source may hold a late trip: then only "yes" is certain.
+/// Returns the verdict. A silent source may hold a late trip: then only "yes" is certain.
 fn delay_verdict(is_known: bool, stale: bool, counts: &DelayCounts) -> DelayVerdict {
     if is_known && counts.late + counts.cancelled > 0 {
         DelayVerdict::Yes

@@ -304,7 +304,7 @@ fn is_geojson(start: &[u8]) -> bool {
             .any(|kind| squeezed.contains(&format!("\"type\":\"{kind}\"")))
 }
 
-/// `/map/stop?feed=&stop_id=`: the map's card of a stop.
+/// Handles `/map/stop?feed=&stop_id=`: the map's card of a stop.
 pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParameters) -> Response {
     let asked = (parameters.find_value("feed"), parameters.find_value("stop_id"));
     let (Some(feed), Some(stop_id)) = asked else { return StatusCode::BAD_REQUEST.into_response() };

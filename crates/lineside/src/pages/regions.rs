@@ -121,7 +121,7 @@ pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNet
     unplaced.collect()
 }
 
-/// `/map/counts`: the numbers of vehicles and stations of each network.
+/// Handles `/map/counts`: the numbers of vehicles and stations of each network.
 pub(super) async fn get_counts(State(app): State<App>) -> Response {
     let networks = app.ingest().networks();
     let counts: Vec<NetworkCounts> = networks.iter().map(|it| count_network(it)).collect();

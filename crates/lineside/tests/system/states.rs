@@ -162,7 +162,7 @@ async fn a_future_timetable_is_not_yet_valid() {
     server.stop("-TERM");
 }
 
-/// Returns a message of 8 February 2024, 12:00:00 or later, about a vehicle and two trips that the timetable does not
+/// Writes two messages of 8 February 2024, from 12:00:00 on, about a vehicle and two trips that the timetable does not
 /// have.
 fn write_recording(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();

@@ -123,7 +123,7 @@ fn validity_period(data_late_after: Option<Duration>) -> Duration {
     data_late_after.unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX).max(2 * between)
 }
 
-/// The word or the share, and the counts behind it.
+/// Renders the verdict or the share, and the counts behind it.
 fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     let (icon, text) = match answer.word {
         DelayVerdict::Yes => (icons::late(), "Yes"),
