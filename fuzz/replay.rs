@@ -1,15 +1,16 @@
-//! The seeds of the fuzzers, for the tests that run them without a fuzzer; included by those of lineside-formats and
+//! Runs the fuzz targets over their seeds, for tests without a fuzzer; included by those of lineside-formats and
 //! lineside-wire.
 
 use std::{collections::BTreeSet, ffi::OsStr, fs, path::PathBuf};
 
-/// What is checked of any bytes, and the name of the fuzz target that does so.
+/// The name of a fuzz target, and its check of arbitrary bytes.
 pub type Check = (&'static str, fn(&[u8]));
 
 /// Runs the check over every seed of its target.
 ///
 /// # Panics
-/// With the seed's path where the check fails, and where there is no seed.
+///
+/// Panics with the seed's path if the check fails, and if there are no seeds.
 pub fn replay(checks: &[Check], target: &str) {
     let (_, check) = checks.iter().find(|(name, _)| *name == target).unwrap();
     let seeds = entries(&format!("seeds/{target}"));
@@ -21,10 +22,11 @@ pub fn replay(checks: &[Check], target: &str) {
     }
 }
 
-/// Every target that calls a function of `module` is known to cargo, has seeds, and is one of the checks.
+/// Checks that every target that calls a function of `module` is in Cargo.toml, has seeds, and is one of the checks.
 ///
 /// # Panics
-/// With the target that is forgotten.
+///
+/// Panics with the name of a target that is not.
 pub fn check_that_none_is_forgotten(checks: &[Check], module: &str) {
     let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).unwrap();
     let mut fuzzed = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Fuzzes the files of GBFS systems but the discovery file.
+//! Fuzzes the files of GBFS systems except the discovery file.
 
 #![no_main]
 

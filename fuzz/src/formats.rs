@@ -1,4 +1,4 @@
-//! Feeds: schedules and real-time messages.
+//! Checks of feeds: schedules and real-time messages.
 
 use std::io::Cursor;
 
@@ -6,10 +6,11 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{Error, Problems, gbfs, gtfs, gtfs_rt, netex, siri};
 
-/// A file that claims to be a system's discovery file. One that was read can be written, and lists the same then.
+/// Checks a discovery file of a GBFS system: one that was read can be written, and then lists the same files.
 ///
 /// # Panics
-/// If it does not.
+///
+/// Panics if it does not.
 pub fn gbfs(bytes: &[u8]) {
     let limits = gbfs::DiscoveryLimits::default();
     let _ = gbfs::parse_ttl(bytes);
@@ -27,11 +28,12 @@ pub fn gbfs(bytes: &[u8]) {
     }
 }
 
-/// Any other file of a system, taken for each that it may claim to be. What was read can be written as version 3, and is
-/// the same then and has nothing odd left; version 2 says no more than that.
+/// Checks any other file of a system as every kind of file. A file that was read can be written as version 3, and then
+/// has the same records and no problems; as version 2 it has no more than these.
 ///
 /// # Panics
-/// If it does not.
+///
+/// Panics if it does not.
 pub fn gbfs_file(bytes: &[u8]) {
     let limits = gbfs::FileLimits::default();
     for kind in gbfs::FileKind::ALL {
@@ -47,7 +49,7 @@ pub fn gbfs_file(bytes: &[u8]) {
     }
 }
 
-/// A zip archive that claims to be a schedule.
+/// Checks a zip archive as a schedule.
 pub fn gtfs(bytes: &[u8]) {
     let limits = small_gtfs();
     if let Ok(mut files) = gtfs::ZipFiles::new(Cursor::new(bytes), &limits) {
@@ -55,13 +57,13 @@ pub fn gtfs(bytes: &[u8]) {
     }
 }
 
-/// A schedule as text: `# stops.txt`, then its lines.
+/// Checks a schedule as text: `# stops.txt`, then its lines.
 pub fn gtfs_text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     read_all(&mut gtfs::TextFiles::from_sections(&text), &small_gtfs());
 }
 
-/// A timetable that was loaded can be asked everything: no index in it leads out of it.
+/// Checks that every query of a loaded timetable works: no index in it is out of range.
 fn read_all(files: &mut dyn gtfs::FileSet, limits: &gtfs::DatasetLimits) {
     let Ok((timetable, problems)) = gtfs::load_timetable(files, limits) else { return };
     assert!(
@@ -98,7 +100,7 @@ fn read_all(files: &mut dyn gtfs::FileSet, limits: &gtfs::DatasetLimits) {
     }
 }
 
-/// What a board and a map ask, in the two hours from `from` on.
+/// Runs the queries of a board and of a map, in the two hours from `from` on.
 fn ask(timetable: &gtfs::Timetable, from: i64) {
     let until = from + 2 * 3_600;
     for stop in timetable.stops() {
@@ -113,7 +115,7 @@ fn ask(timetable: &gtfs::Timetable, from: i64) {
     }
 }
 
-/// A GTFS-Realtime message.
+/// Checks a GTFS-Realtime message.
 pub fn gtfs_rt(bytes: &[u8]) {
     let (body, limits) = (Bytes::copy_from_slice(bytes), small_gtfs_rt());
     let Ok((shallow, problems)) = gtfs_rt::decode_shallow(body.clone(), &limits) else { return };
@@ -140,7 +142,7 @@ pub fn gtfs_rt(bytes: &[u8]) {
     assert_eq!(twin.entity.len(), message.entity.len(), "the JSON twin has every entity");
 }
 
-/// A GTFS-Realtime message as JSON.
+/// Checks a GTFS-Realtime message as JSON.
 pub fn gtfs_rt_json(bytes: &[u8]) {
     let Ok((message, _)) = gtfs_rt::decode_json(bytes, &small_gtfs_rt()) else { return };
     let mut json = Vec::new();
@@ -151,10 +153,11 @@ pub fn gtfs_rt_json(bytes: &[u8]) {
     assert_eq!(again.entity.len(), message.entity.len(), "what was read once is read again");
 }
 
-/// A NeTEx publication: a file, or a zip of files. What it comes to as GTFS is loaded, and can be asked everything.
+/// Checks a NeTEx publication: a file, or a zip of files. The converted GTFS is loaded and queried.
 ///
 /// # Panics
-/// If a journey is neither a trip nor a loss.
+///
+/// Panics if a journey is neither a trip nor counted as dropped.
 pub fn netex(bytes: &[u8]) {
     let limits = small_netex();
     let Ok(mut files) = netex::PublicationSource::new(bytes, &limits.files) else { return };
@@ -176,18 +179,18 @@ pub fn netex(bytes: &[u8]) {
     read_all(&mut tables, &limits);
 }
 
-/// A SIRI message in XML.
+/// Checks a SIRI message in XML.
 pub fn siri_xml(bytes: &[u8]) {
     siri_message(siri::decode_xml(bytes, &TimeZone::UTC, &small_siri()));
 }
 
-/// A SIRI message in JSON.
+/// Checks a SIRI message in JSON.
 pub fn siri_json(bytes: &[u8]) {
     siri_message(siri::decode_json(bytes, &TimeZone::UTC, &small_siri()));
 }
 
-/// What was read once is written so that it is read again, and after that stays as it is. The first writing may lose what
-/// XML has no way to say.
+/// Checks that a message that was read can be written and read again, and is unchanged after that. The first writing
+/// may lose data that XML cannot express.
 fn siri_message(decoded: Result<(siri::SiriMessage, Problems), Error>) {
     let Ok((message, problems)) = decoded else { return };
     assert!(

@@ -1,4 +1,4 @@
-//! Connections: what clients send over a WebSocket.
+//! Checks of connections: the data that clients send over a WebSocket.
 
 use bytes::BytesMut;
 use lineside_wire::centrifuge::{Command, CommandReader, ProtocolFormat, Reply};
@@ -9,10 +9,10 @@ use lineside_wire::websocket::{
 /// Largest message in these checks.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
-/// What a reader holds beside a message.
+/// Bytes that a reader may hold besides a message.
 const READER_BYTES_MAX: usize = 512;
 
-/// A connection: the first byte says in which pieces it comes, and whether it is a client's and compressed.
+/// Checks a connection: the first byte determines the size of its pieces, the role of the reader, and compression.
 pub fn websocket(bytes: &[u8]) {
     let Some((&how, bytes)) = bytes.split_first() else { return };
     let role = if how & 1 == 0 { EndpointRole::Server } else { EndpointRole::Client };
@@ -21,7 +21,7 @@ pub fn websocket(bytes: &[u8]) {
     let whole = read(role, deflate, [bytes]);
     let in_pieces = read(role, deflate, bytes.chunks(piece));
     assert_eq!(whole, in_pieces, "in pieces of {piece} bytes the same is read");
-    // What was inflated deflates, and inflates to the same.
+    // Inflated text can be deflated, and inflates to the same text.
     let (mut deflater, mut inflater) = (Deflater::default(), Inflater::default());
     for event in whole.into_iter().flatten() {
         if let WebSocketEvent::Text(text) = event {
@@ -33,17 +33,17 @@ pub fn websocket(bytes: &[u8]) {
     }
 }
 
-/// A message of commands or replies in JSON.
+/// Checks a message of commands or replies in JSON.
 pub fn centrifuge_json(bytes: &[u8]) {
     messages(ProtocolFormat::Json, bytes);
 }
 
-/// A message of commands or replies in protobuf.
+/// Checks a message of commands or replies in protobuf.
 pub fn centrifuge_protobuf(bytes: &[u8]) {
     messages(ProtocolFormat::Protobuf, bytes);
 }
 
-/// What was read once is written so that it is read again, in either format.
+/// Checks that decoded messages can be written and read again in either format.
 fn messages(format: ProtocolFormat, bytes: &[u8]) {
     for command in CommandReader::new(format, bytes).flatten() {
         if format == ProtocolFormat::Protobuf {
@@ -51,7 +51,7 @@ fn messages(format: ProtocolFormat, bytes: &[u8]) {
         }
         let mut json = BytesMut::new();
         if command.write_message(ProtocolFormat::Json, &mut json).is_err() {
-            // In protobuf data may be anything.
+            // In protobuf, data may be arbitrary bytes.
             continue;
         }
         let command = through(&command, ProtocolFormat::Json);
@@ -75,7 +75,7 @@ fn through(command: &Command, format: ProtocolFormat) -> Command {
     again
 }
 
-/// The events of a connection, and the error that ended it.
+/// Returns the events of a connection, and the error that ended it.
 pub fn read<'a>(
     role: EndpointRole,
     deflate: bool,
