@@ -280,7 +280,12 @@ fn explain_unknown(answer: &DelayReport) -> String {
 /// Returns true if the network has live trips and its timetable has none of them.
 fn has_only_unknown_trips(answer: &DelayReport) -> bool {
     let DelayQuestion { network, timetable, .. } = &answer.question;
-    timetable.as_ref().is_some_and(|it| network_page::has_only_unknown_trips(network, it))
+    let Some(timetable) = timetable else { return false };
+    let state = network.state();
+    let mut trips =
+        state.trip_updates().filter_map(|record| record.trip_descriptor()?.trip_id.as_deref());
+    let is_unknown = |id: &str| timetable.find_trip(id).is_none();
+    trips.next().is_some_and(is_unknown) && trips.all(is_unknown)
 }
 
 /// Renders a link to the unmatched ids, if they are the reason for unknown delays.
